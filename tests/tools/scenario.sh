@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# scenario.sh NAME: one molecule scenario on the Debian release in TENANCY_DEBIAN (12 or 13).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export MOLECULE_GLOB='molecule/*/molecule.yml'
+export MOLECULE_PROJECT_DIRECTORY=$PWD
+
+[ -d "molecule/$1" ] || {
+    echo "no scenario $1; there are: $(cd molecule && echo */ | tr -d / | sed 's/shared//')" >&2
+    exit 2
+}
+echo "=== scenario $1 on Debian $TENANCY_DEBIAN ===" >&2
+exec molecule -c molecule/config.yml test --scenario-name "$1"
