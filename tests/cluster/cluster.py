@@ -16,12 +16,14 @@ import time
 
 import inventory
 import yaml
+from converge import converged, keep
 from engine import BUILD, LABEL, REPO, ClusterError, Engine, cgroup_v2, phase, root, run
 from image import build
 
 HERE = pathlib.Path(__file__).resolve().parent
 STATE = BUILD / "cluster"
 SNAPSHOT = "gpuops-tenancy/snapshot"
+PURPOSES = ("demo", "test")
 # What systemd, Slurm and nftables need; --privileged is neither needed nor wanted.
 CAPABILITIES = ["SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE", "SYS_NICE", "DAC_READ_SEARCH", "IPC_LOCK", "AUDIT_CONTROL"]
 
@@ -34,9 +36,10 @@ def definition() -> dict:
 class Cluster:
     """The containers of cluster.yml and the files that lead to them."""
 
-    def __init__(self, spec: dict, engine: Engine):
+    def __init__(self, spec: dict, engine: Engine, purpose: str = "demo"):
         self.spec = spec
         self.engine = engine
+        self.purpose = purpose
 
     def container(self, host: str) -> str:
         return f"{self.spec['name']}-{host}"
@@ -46,26 +49,43 @@ class Cluster:
         return f"{self.spec['name']}-{name}"
 
     def running(self) -> dict | None:
-        """Release and clone of the cluster that exists on this machine, or None."""
+        """Release, clone and purpose of the cluster that exists on this machine, or None."""
         found = self.engine.lines("ps", "-a", "--filter", f"label={LABEL}", "--format", '{{.Label "' + LABEL + '"}}')
         return json.loads(found[0]) if found else None
+
+    def refuse_second(self) -> None:
+        """One cluster at a time: addresses, ports and Slurm's cgroups are fixed."""
+        there = self.running()
+        if there:
+            raise ClusterError(
+                f"a {there['purpose']} cluster (Debian {there['release']}, from {there['clone']}) is already up: `make down` there first"
+            )
 
     def up(self, release: str, images: dict[str, str] | None = None) -> None:
         """Create networks and hosts and wait until each is reachable by ssh.
 
         images: host -> image, for a restore; else every host starts from the release's image.
         """
-        there = self.running()
-        if there:
-            raise ClusterError(f"a cluster (Debian {there['release']}, from {there['clone']}) is already up: `make down` there first")
+        self.refuse_second()
         rel = self.spec["releases"][release]
         image = None if images else build(self.engine, rel["codename"])
         with phase(f"cluster of {len(self.spec['hosts'])} hosts on Debian {release}"):
             try:
                 inventory.write_keys(self.spec, STATE, [*self.engine.prefix, "docker"])
                 for name, net in self.spec["networks"].items():
-                    self.engine("network", "create", "--label", LABEL, *(["--internal"] if net["internal"] else []), "--ipv6",
-                                "--subnet", net["ipv4"], "--subnet", net["ipv6"], self.network(name))
+                    self.engine(
+                        "network",
+                        "create",
+                        "--label",
+                        LABEL,
+                        *(["--internal"] if net["internal"] else []),
+                        "--ipv6",
+                        "--subnet",
+                        net["ipv4"],
+                        "--subnet",
+                        net["ipv6"],
+                        self.network(name),
+                    )
                 for host in self.spec["hosts"]:
                     self._create(host, release, images[host] if images else image)
                 for host in self.spec["hosts"]:
@@ -81,7 +101,7 @@ class Cluster:
     def _create(self, host: str, release: str, image: str) -> None:
         spec = self.spec["hosts"][host]
         name = self.container(host)
-        label = json.dumps({"release": release, "clone": str(REPO)})
+        label = json.dumps({"release": release, "clone": str(REPO), "purpose": self.purpose})
         init = list(self.spec["releases"][release]["init"])
         if cgroup_v2():
             # A namespace of its own, made writable by us: the engine would mount it read-only.
@@ -91,18 +111,41 @@ class Cluster:
             groups = ["--cgroupns", "host", "--volume", "/sys/fs/cgroup:/sys/fs/cgroup:rw"]
         others = [
             f"--add-host={other}:{inventory.address(self.spec, other, 'cluster')}"
-            for other, it in self.spec["hosts"].items() if "cluster" in it["networks"] and "cluster" in spec["networks"] and other != host
+            for other, it in self.spec["hosts"].items()
+            if "cluster" in it["networks"] and "cluster" in spec["networks"] and other != host
         ]
         first, *rest = spec["networks"]
         self.engine(
-            "create", "--name", name, "--hostname", host, "--label", f"{LABEL}={label}",
+            "create",
+            "--name",
+            name,
+            "--hostname",
+            host,
+            "--label",
+            f"{LABEL}={label}",
             *[f"--cap-add={cap}" for cap in CAPABILITIES],
-            "--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined", *groups,
+            "--security-opt",
+            "seccomp=unconfined",
+            "--security-opt",
+            "apparmor=unconfined",
+            *groups,
             # Names that are not the cluster's fail at once instead of timing out at a server that cannot be reached.
-            "--dns", "127.0.0.1", "--tmpfs", "/run:exec", "--tmpfs", "/run/lock", "--stop-signal", "SIGRTMIN+3",
+            "--dns",
+            "127.0.0.1",
+            "--tmpfs",
+            "/run:exec",
+            "--tmpfs",
+            "/run/lock",
+            "--stop-signal",
+            "SIGRTMIN+3",
             *(["--device-cgroup-rule", "c 195:* rwm"] if spec.get("gpus") else []),
             *(["--publish", f"127.0.0.1:{spec['ssh_port']}:22"] if "ssh_port" in spec else []),
-            *others, *self._attach(host, first), "--network", self.network(first), image, *init,
+            *others,
+            *self._attach(host, first),
+            "--network",
+            self.network(first),
+            image,
+            *init,
         )
         for network in rest:
             self.engine("network", "connect", *self._attach(host, network), self.network(network), name)
@@ -110,20 +153,29 @@ class Cluster:
             self.engine("cp", str(source), f"{name}:{target}")
 
     def _attach(self, host: str, network: str) -> list[str]:
-        return ["--ip", inventory.address(self.spec, host, network), "--ip6", inventory.address(self.spec, host, network, 6)]
+        return [
+            "--ip",
+            inventory.address(self.spec, host, network),
+            "--ip6",
+            inventory.address(self.spec, host, network, 6),
+        ]
 
     def _await(self, host: str) -> None:
         """Wait for systemd and sshd; the source address that sshd sees must be management's gateway."""
         deadline = time.monotonic() + 120
         name = self.container(host)
         while True:
-            state = run([*self.engine.prefix, "docker", "exec", name, "systemctl", "is-system-running"], check=False).stdout.strip()
+            state = run(
+                [*self.engine.prefix, "docker", "exec", name, "systemctl", "is-system-running"], check=False
+            ).stdout.strip()
             login = run(["ssh", "-F", str(STATE / "ssh_config"), host, "echo $SSH_CONNECTION"], check=False, timeout=60)
             if state in ("running", "degraded") and login.returncode == 0:
                 break
             if time.monotonic() > deadline:
                 logs = run([*self.engine.prefix, "docker", "logs", "--tail", "20", name], check=False)
-                raise ClusterError(f"{host} is {state or 'down'} after 120 s; ssh says: {login.stderr.strip()}; {logs.stdout[-500:]}")
+                raise ClusterError(
+                    f"{host} is {state or 'down'} after 120 s; ssh says: {login.stderr.strip()}; {logs.stdout[-500:]}"
+                )
             time.sleep(0.5)
         if "ssh_port" in self.spec["hosts"][host]:
             seen = login.stdout.split()[0]
@@ -156,8 +208,13 @@ class Cluster:
         with phase(f"snapshot {name}"):
             for host in self.spec["hosts"]:
                 change = json.dumps({"release": there["release"]})
-                self.engine("commit", "--change", f"LABEL gpuops.tenancy.snapshot={json.dumps(change)}",
-                            self.container(host), self._snapshot_image(name, host))
+                self.engine(
+                    "commit",
+                    "--change",
+                    f"LABEL gpuops.tenancy.snapshot={json.dumps(change)}",
+                    self.container(host),
+                    self._snapshot_image(name, host),
+                )
 
     def has_snapshot(self, name: str) -> bool:
         return all(self.engine.ok("image", "inspect", self._snapshot_image(name, host)) for host in self.spec["hosts"])
@@ -166,40 +223,63 @@ class Cluster:
         """Replace the running cluster, if any, by a snapshot."""
         if not self.has_snapshot(name):
             raise ClusterError(f"there is no snapshot {name!r}")
-        label = self.engine("image", "inspect", "--format", '{{index .Config.Labels "gpuops.tenancy.snapshot"}}',
-                            self._snapshot_image(name, next(iter(self.spec["hosts"]))))
+        label = self.engine(
+            "image",
+            "inspect",
+            "--format",
+            '{{index .Config.Labels "gpuops.tenancy.snapshot"}}',
+            self._snapshot_image(name, next(iter(self.spec["hosts"]))),
+        )
         self.down()
         self.up(json.loads(label)["release"], {host: self._snapshot_image(name, host) for host in self.spec["hosts"]})
 
-    def forget(self, keep: str | None = None) -> None:
-        """Remove snapshots, all but one name."""
+    def forget(self, prefix: str = "", keep: str = "") -> None:
+        """Remove the snapshots whose name starts with a prefix, all but one."""
         for image in self.engine.lines("images", "--format", "{{.Repository}}:{{.Tag}}", SNAPSHOT):
-            if keep is None or image not in {self._snapshot_image(keep, host) for host in self.spec["hosts"]}:
+            if image.startswith(f"{SNAPSHOT}:{prefix}") and not (keep and image.startswith(f"{SNAPSHOT}:{keep}-")):
                 self.engine.ok("rmi", image)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    up = commands.add_parser("up", help="bring the hosts up (bare; site.yml makes a cluster of them)")
-    up.add_argument("--release", default="12", choices=sorted(definition()["releases"]))
-    commands.add_parser("down", help="remove containers, networks, cgroups and files")
-    commands.add_parser("build", help="make the host image").add_argument("--release", default="12")
+    for name, text in (
+        ("up", "bring the hosts up (bare; site.yml makes a cluster of them)"),
+        ("converged", "bring the hosts up with site.yml already run, from a snapshot if one is current"),
+        ("build", "make the host image"),
+    ):
+        commands.add_parser(name, help=text).add_argument(
+            "--release", default="12", choices=sorted(definition()["releases"])
+        )
+    commands.add_parser("keep", help="keep the hosts' state as what site.yml makes").add_argument(
+        "--release", default="12"
+    )
+    down = commands.add_parser("down", help="remove containers, networks, cgroups and files")
+    down.add_argument("--only", choices=PURPOSES, help="leave a cluster alone that is there for another purpose")
+    down.add_argument("--keep-engine", action="store_true", help="leave a daemon running that we started")
     for name, text in (("snapshot", "keep the hosts' state"), ("restore", "go back to a kept state")):
         commands.add_parser(name, help=text).add_argument("name")
     commands.add_parser("forget", help="remove all snapshots")
     commands.add_parser("clean", help="down, and remove snapshots and images too")
+    parser.add_argument("--purpose", choices=PURPOSES, default="demo", help="what a new cluster is for")
     args = parser.parse_args()
 
     engine = Engine()
-    cluster = Cluster(definition(), engine)
+    cluster = Cluster(definition(), engine, args.purpose)
     try:
         engine.start()
         if args.command == "up":
             cluster.up(args.release)
+        elif args.command == "converged":
+            converged(cluster, args.release)
+        elif args.command == "keep":
+            keep(cluster, args.release)
         elif args.command == "down":
-            cluster.down()
-            engine.stop()
+            there = cluster.running()
+            if not (args.only and there and there["purpose"] != args.only):
+                cluster.down()
+                if not args.keep_engine:
+                    engine.stop()
         elif args.command == "build":
             print(build(engine, definition()["releases"][args.release]["codename"]))
         elif args.command in ("snapshot", "restore"):

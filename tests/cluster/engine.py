@@ -27,12 +27,19 @@ def root(argv: list[str]) -> list[str]:
     return argv if os.geteuid() == 0 else ["sudo", *argv]
 
 
-def run(argv: list[str], *, check: bool = True, stdin: str | None = None, quiet: bool = True, timeout: float | None = None):
+def run(
+    argv: list[str], *, check: bool = True, stdin: str | None = None, quiet: bool = True, timeout: float | None = None
+):
     """Run a program; its output goes into the error when it fails."""
     done = subprocess.run(
-        argv, input=stdin, text=True, timeout=timeout, check=False,
+        argv,
+        input=stdin,
+        text=True,
+        timeout=timeout,
+        check=False,
         stdin=subprocess.DEVNULL if stdin is None else None,
-        stdout=subprocess.PIPE if quiet else None, stderr=subprocess.PIPE if quiet else None,
+        stdout=subprocess.PIPE if quiet else None,
+        stderr=subprocess.PIPE if quiet else None,
     )
     if check and done.returncode != 0:
         said = ((done.stdout or "") + (done.stderr or "")).strip()[-2000:]
@@ -42,9 +49,16 @@ def run(argv: list[str], *, check: bool = True, stdin: str | None = None, quiet:
 
 def _answers(prefix: list[str]) -> bool:
     with contextlib.suppress(FileNotFoundError, subprocess.TimeoutExpired):
-        return subprocess.run(
-            [*prefix, "docker", "info"], stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False,
-        ).returncode == 0
+        return (
+            subprocess.run(
+                [*prefix, "docker", "info"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=30,
+                check=False,
+            ).returncode
+            == 0
+        )
     return False
 
 
@@ -71,7 +85,11 @@ class Engine:
             BUILD.mkdir(exist_ok=True)
             log = open(BUILD / "dockerd.log", "ab")  # noqa: SIM115 - the daemon keeps it
             daemon = subprocess.Popen(
-                root(["dockerd"]), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                root(["dockerd"]),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
             DOCKERD_PID.write_text(str(daemon.pid))
         for dummy in range(60):
@@ -80,7 +98,9 @@ class Engine:
                     self.prefix = [] if os.geteuid() == 0 else prefix
                     return
             time.sleep(1)
-        raise ClusterError("the container engine did not start within 60 s; see .build/dockerd.log or `journalctl -u docker`")
+        raise ClusterError(
+            "the container engine did not start within 60 s; see .build/dockerd.log or `journalctl -u docker`"
+        )
 
     @staticmethod
     def stop() -> None:

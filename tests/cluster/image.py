@@ -42,7 +42,10 @@ def _import_base(engine: Engine, codename: str) -> str:
     BUILD.mkdir(exist_ok=True)
     with phase(f"base file system of {codename}"):
         try:
-            run(root(["mmdebstrap", "--quiet", "--variant=minbase", f"--include={INCLUDE}", codename, str(tar)]), timeout=1200)
+            run(
+                root(["mmdebstrap", "--quiet", "--variant=minbase", f"--include={INCLUDE}", codename, str(tar)]),
+                timeout=1200,
+            )
             engine("import", str(tar), name)
         finally:
             run(root(["rm", "-f", str(tar)]))
@@ -57,12 +60,18 @@ def build(engine: Engine, codename: str) -> str:
     base = _import_base(engine, codename)
     with phase(f"host image of {codename}"):
         # The build alone may use the machine's own network: where the bridge has no way out, packages still come.
-        container = engine("create", "--network", "host", "--label", "gpuops.tenancy.build", base, "/bin/sh", "/provision.sh")
+        container = engine(
+            "create", "--network", "host", "--label", "gpuops.tenancy.build", base, "/bin/sh", "/provision.sh"
+        )
         try:
             engine("cp", str(PROVISION), f"{container}:/provision.sh")
             done = subprocess.run(
                 [*engine.prefix, "docker", "start", "--attach", container],
-                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1800, check=False,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=1800,
+                check=False,
             )
             if done.returncode != 0:
                 raise ClusterError(f"provision.sh failed for {codename}: {(done.stdout + done.stderr)[-2000:]}")

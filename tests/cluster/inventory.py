@@ -43,8 +43,15 @@ def write_keys(spec: dict, state: pathlib.Path, docker: list[str]) -> None:
         known.append(f"[127.0.0.1]:{it['ssh_port']},{host} {public}" if "ssh_port" in it else f"{host} {public}")
     (state / "known_hosts").write_text("\n".join(known) + "\n")
     lines = [
-        "Host *", "  User root", "  IdentitiesOnly yes", f"  IdentityFile {state / 'id'}", f"  UserKnownHostsFile {state / 'known_hosts'}",
-        "  StrictHostKeyChecking yes", "  BatchMode yes", "  LogLevel ERROR", "  ConnectTimeout 10",
+        "Host *",
+        "  User root",
+        "  IdentitiesOnly yes",
+        f"  IdentityFile {state / 'id'}",
+        f"  UserKnownHostsFile {state / 'known_hosts'}",
+        "  StrictHostKeyChecking yes",
+        "  BatchMode yes",
+        "  LogLevel ERROR",
+        "  ConnectTimeout 10",
     ]
     for host, it in spec["hosts"].items():
         lines.append(f"Host {host}")

@@ -14,9 +14,31 @@ if TYPE_CHECKING:
 
 # Modules that change nothing on a host, so that nothing of theirs can drift.
 READ_ONLY = {
-    "assert", "debug", "fail", "set_fact", "include_vars", "validate_argument_spec", "setup", "stat", "slurp", "getent", "meta",
-    "import_tasks", "include_tasks", "import_role", "include_role", "import_playbook", "wait_for", "wait_for_connection", "add_host",
-    "group_by", "pause", "package_facts", "service_facts", "find", "tenant_documents",
+    "assert",
+    "debug",
+    "fail",
+    "set_fact",
+    "include_vars",
+    "validate_argument_spec",
+    "setup",
+    "stat",
+    "slurp",
+    "getent",
+    "meta",
+    "import_tasks",
+    "include_tasks",
+    "import_role",
+    "include_role",
+    "import_playbook",
+    "wait_for",
+    "wait_for_connection",
+    "add_host",
+    "group_by",
+    "pause",
+    "package_facts",
+    "service_facts",
+    "find",
+    "tenant_documents",
 }
 
 

@@ -10,5 +10,6 @@ export MOLECULE_PROJECT_DIRECTORY=$PWD
     echo "no scenario $1; there are: $(cd molecule && echo */ | tr -d / | sed 's/shared//')" >&2
     exit 2
 }
-echo "=== scenario $1 on Debian $TENANCY_DEBIAN ===" >&2
-exec molecule -c molecule/config.yml test --scenario-name "$1"
+start=converged
+[ "$1" != default ] || start=bare
+exec env TENANCY_START="$start" molecule -c molecule/config.yml test --scenario-name "$1"
