@@ -17,7 +17,7 @@ import time
 import inventory
 import yaml
 from converge import converged, keep
-from engine import BUILD, LABEL, REPO, ClusterError, Engine, cgroup_v2, phase, root, run
+from engine import BUILD, LABEL, REPO, ClusterError, Engine, phase, root, run
 from image import build
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -36,10 +36,11 @@ def definition() -> dict:
 class Cluster:
     """The containers of cluster.yml and the files that lead to them."""
 
-    def __init__(self, spec: dict, engine: Engine, purpose: str = "demo"):
+    def __init__(self, spec: dict, engine: Engine, purpose: str = "demo", patience: float = 1):
         self.spec = spec
         self.engine = engine
         self.purpose = purpose
+        self.patience = patience  # factor on time limits, for emulated machines
 
     def container(self, host: str) -> str:
         return f"{self.spec['name']}-{host}"
@@ -103,7 +104,7 @@ class Cluster:
         name = self.container(host)
         label = json.dumps({"release": release, "clone": str(REPO), "purpose": self.purpose})
         init = list(self.spec["releases"][release]["init"])
-        if cgroup_v2():
+        if self.engine("info", "--format", "{{.CgroupVersion}}") == "2":
             # A namespace of its own, made writable by us: the engine would mount it read-only.
             groups = ["--cgroupns", "private"]
             init = ["/bin/sh", "-c", 'mount -o remount,rw /sys/fs/cgroup; exec "$@"', "init", *init]
@@ -162,7 +163,7 @@ class Cluster:
 
     def _await(self, host: str) -> None:
         """Wait for systemd and sshd; the source address that sshd sees must be management's gateway."""
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 120 * self.patience
         name = self.container(host)
         while True:
             state = run(

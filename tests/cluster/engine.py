@@ -92,7 +92,7 @@ class Engine:
                 start_new_session=True,
             )
             DOCKERD_PID.write_text(str(daemon.pid))
-        for dummy in range(60):
+        for _attempt in range(60):
             for prefix in ([], ["sudo", "-n"]):
                 if _answers(prefix):
                     self.prefix = [] if os.geteuid() == 0 else prefix
@@ -112,7 +112,7 @@ class Engine:
         comm = pathlib.Path(f"/proc/{pid}/comm")
         if comm.exists() and comm.read_text().strip() in ("dockerd", "sudo"):
             run(root(["kill", str(pid)]), check=False)
-            for dummy in range(100):
+            for _attempt in range(100):
                 if not comm.exists() or pathlib.Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
                     break
                 time.sleep(0.1)
@@ -136,8 +136,3 @@ def phase(name: str):
     print(f"--> {name} ...", file=sys.stderr, flush=True)
     yield
     print(f"<-- {name}: {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
-
-
-def cgroup_v2() -> bool:
-    """Whether this machine has the unified hierarchy only."""
-    return pathlib.Path("/sys/fs/cgroup/cgroup.controllers").exists()

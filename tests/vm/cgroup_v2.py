@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Show that the cluster comes up and isolates on a machine with cgroup v2 and a newer docker.
+
+Runs tests/cluster and the playbooks against Debian 13's docker in a virtual machine. Slow (software emulation), so no part of CI.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+
+from vm import Machine
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
+from cluster import Cluster, definition
+from converge import play
+from engine import ClusterError, Engine, phase
+from image import build
+from remote import gpus_seen, said
+
+HOSTS = ("ctl", "login", "gpu1")
+
+
+def bring_image(codename: str) -> None:
+    """The host image, made on this machine, goes into the virtual one: emulation would take minutes for it."""
+    here = Engine()
+    here.start()
+    name = build(here, codename)
+    with phase("host image into the virtual machine"):
+        save = subprocess.Popen([*here.prefix, "docker", "save", name], stdout=subprocess.PIPE)
+        subprocess.run(["docker", "-H", os.environ["TENANCY_VM_DOCKER"], "load", "-q"], stdin=save.stdout, check=True)
+        if save.wait() != 0:
+            raise ClusterError(f"cannot save {name}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--release", default="13", choices=sorted(definition()["releases"]))
+    release = parser.parse_args().release
+    spec = definition()
+    spec["hosts"] = {host: spec["hosts"][host] for host in HOSTS}
+    machine = Machine()
+    try:
+        machine.build()
+        machine.start([spec["hosts"][host]["ssh_port"] for host in HOSTS])
+        os.environ["TENANCY_VM_DOCKER"] = os.environ.pop("DOCKER_HOST")
+        bring_image(spec["releases"][release]["codename"])
+        os.environ["DOCKER_HOST"] = os.environ["TENANCY_VM_DOCKER"]
+        engine = Engine()
+        engine.start()
+        cluster = Cluster(spec, engine, "test", patience=10)
+        cluster.up(release)
+        try:
+            with phase("site.yml"):
+                play("playbooks/site.yml")
+            with phase("onboard.yml"):
+                play("playbooks/onboard.yml", "-e", "tenant=tenant-foo", "-e", "tenancy_smoke_deadline=300")
+            print(
+                "engine:",
+                engine("version", "--format", "{{.Server.Version}}"),
+                "cgroup",
+                engine("info", "--format", "{{.CgroupVersion}}"),
+            )
+            print("Slurm:", said("gpu1", "slurmd", "-V"), "on", said("gpu1", "stat", "-fc", "%T", "/sys/fs/cgroup"))
+            seen = gpus_seen("login", "srun", "--gres=gpu:1", "-n1", user="alice")
+            print("alice, --gres=gpu:1:", seen)
+            none = gpus_seen("login", "srun", "-n1", user="alice")
+            print("alice, no gres:", none)
+            assert sorted(seen.values()) == ["ENXIO", "EPERM", "EPERM", "EPERM"], seen
+            assert set(none.values()) == {"EPERM"}, none
+            print("cgroup v2: one device opened, three denied")
+        finally:
+            cluster.down()
+    except (ClusterError, AssertionError) as error:
+        print(f"cgroup_v2: {error}", file=sys.stderr)
+        return 1
+    finally:
+        machine.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
