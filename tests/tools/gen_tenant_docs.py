@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: (c) 2026, gpuops.tenancy contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes docs/tenant-document.md and docs/schema/tenant.schema.json from the schema of the tenant document.

@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Make ``ansible_collections.gpuops.tenancy`` importable from a checkout in any folder."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def _namespace(name: str, *paths: pathlib.Path) -> None:
+    """A package without code of its own, found at the given folders."""
+    if name in sys.modules:
+        return
+    spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = [str(path) for path in paths]
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    parent, _, child = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], child, module)
+
+
+_namespace("ansible_collections")
+_namespace("ansible_collections.gpuops")
+_namespace("ansible_collections.gpuops.tenancy", ROOT)
