@@ -25,6 +25,8 @@ def _namespace(name: str, *paths: pathlib.Path) -> None:
         setattr(sys.modules[parent], child, module)
 
 
+# Helpers shared by tests lie beside this file.
+sys.path.insert(0, str(ROOT / "tests" / "unit"))
 _namespace("ansible_collections")
 _namespace("ansible_collections.gpuops")
 _namespace("ansible_collections.gpuops.tenancy", ROOT)

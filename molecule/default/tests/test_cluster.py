@@ -87,7 +87,7 @@ def test_the_cluster_is_registered_and_the_sites_qos_exist():
 
 @pytest.mark.parametrize(("gpus", "allowed"), [(0, 0), (1, 1), (2, 2), (4, 4)])
 def test_a_job_opens_what_it_was_given_and_nothing_else(gpus, allowed):
-    options = ["-n1", "-pgpu"] + ([f"--gres=gpu:{gpus}"] if gpus else [])
+    options = ["-n1"] + ([f"--gres=gpu:{gpus}"] if gpus else [])
     seen = list(gpus_seen("login", "srun", *options).values())
     assert sorted(seen) == ["ENXIO"] * allowed + ["EPERM"] * (4 - allowed)
 

@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Onboarding a tenant of 1,000 users in 10 teams, against one sacctmgr call for each user, in the same run.
+
+Counts the sacctmgr processes on the server and measures wall time. Last line: one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "cluster"))
+sys.path.insert(0, str(HERE))
+from cluster import Cluster, definition
+from converge import converged
+from counting import counting_bin, processes
+from engine import ClusterError, Engine
+from recorded import module
+from remote import said
+
+USERS, TEAMS = 1000, 10
+# Enough calls for a stable mean, few enough to wait for.
+SAMPLE = 40
+
+
+def tenant(users: int, teams: int) -> dict:
+    """Arguments of slurm_accounting for a tenant of that size; each fifth user has limits of her own."""
+    names = [f"bench-u{number:04d}" for number in range(users)]
+    accounts = [
+        {
+            "name": "bench",
+            "parent": "root",
+            "description": "benchmark",
+            "organization": "bench",
+            "fairshare": 100,
+            "grp_tres": {"gres/gpu": 64},
+            "qos": ["normal", "high"],
+            "default_qos": "normal",
+        }
+    ]
+    accounts += [
+        {"name": f"bench-t{team}", "parent": "bench", "fairshare": 10 + team, "description": f"team {team}"}
+        for team in range(teams)
+    ]
+    people = []
+    for number, name in enumerate(names):
+        account = f"bench-t{number % teams}"
+        limits = {"max_jobs": 20, "max_submit_jobs": 200} if number % 5 == 0 else {}
+        people.append(
+            {"name": name, "default_account": account, "associations": [{"account": account, "fairshare": 1, **limits}]}
+        )
+    return {"scope": ["bench"], "accounts": accounts, "users": people}
+
+
+def remove(teams: int, extra: list[str]) -> None:
+    for account in [*extra, *[f"bench-t{team}" for team in range(teams)], "bench"]:
+        said(
+            "ctl",
+            "sh",
+            "-c",
+            f"sacctmgr -i delete user where account={account} >/dev/null 2>&1; sacctmgr -i delete account {account} >/dev/null 2>&1; true",
+            timeout=900,
+        )
+
+
+def measure(users: int, teams: int) -> dict:
+    cluster = said("ctl", "sacctmgr", "-nP", "show", "cluster", "format=cluster")
+    arguments = {"cluster": cluster, "bin_dir": counting_bin(), **tenant(users, teams)}
+    remove(teams, ["bench-single"])
+
+    started = time.monotonic()
+    before = processes()
+    first = module("ctl", "slurm_accounting", arguments)
+    seconds = time.monotonic() - started
+    used = processes() - before
+    if first.returncode or not first.results[0]["changed"]:
+        raise ClusterError(f"slurm_accounting failed: {first.output[-2000:]}")
+    rows = len(
+        said(
+            "ctl",
+            "sacctmgr",
+            "-nP",
+            "show",
+            "assoc",
+            "format=user",
+            "where",
+            "account=" + ",".join(f"bench-t{n}" for n in range(teams)),
+        ).split()
+    )
+    if rows != users:
+        raise ClusterError(f"{rows} user associations instead of {users}")
+
+    started = time.monotonic()
+    before = processes()
+    second = module("ctl", "slurm_accounting", arguments)
+    second_seconds = time.monotonic() - started
+    second_used = processes() - before
+    if second.returncode or second.results[0]["changed"]:
+        raise ClusterError(f"the second run changed something: {second.output[-2000:]}")
+
+    # The same kind of work, one call for each user, in the database that now has the tenant in it.
+    said("ctl", "sacctmgr", "-i", "add", "account", "bench-single", "parent=root")
+    script = "\n".join(
+        f"sacctmgr -i add user bench-s{number:04d} account=bench-single defaultaccount=bench-single fairshare=1 >/dev/null"
+        for number in range(SAMPLE)
+    )
+    started = time.monotonic()
+    said("ctl", "sh", "-s", stdin=script, timeout=900)
+    per_user = (time.monotonic() - started) / SAMPLE
+    remove(teams, ["bench-single"])
+    return {
+        "users": users,
+        "teams": teams,
+        "slurm": said("ctl", "scontrol", "--version").split()[-1],
+        "sacctmgr_processes": used,
+        "seconds": round(seconds, 1),
+        "second_run_sacctmgr_processes": second_used,
+        "second_run_seconds": round(second_seconds, 1),
+        "per_user_call_seconds_extrapolated": round(per_user * users, 1),
+        "times_faster": round(per_user * users / seconds, 1),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--users", type=int, default=USERS)
+    parser.add_argument("--teams", type=int, default=TEAMS)
+    args = parser.parse_args()
+    engine = Engine()
+    try:
+        engine.start()
+        cluster = Cluster(definition(), engine, "test")
+        ours = cluster.running() is None
+        if ours:
+            converged(cluster, os.environ.get("TENANCY_DEBIAN", "12"))
+        try:
+            figures = measure(args.users, args.teams)
+        finally:
+            if ours:
+                cluster.down()
+                engine.stop()
+    except (ClusterError, AssertionError) as error:
+        print(f"onboard: {error}", file=sys.stderr)
+        return 1
+    print(f"one run of slurm_accounting: {figures['seconds']} s, {figures['sacctmgr_processes']} sacctmgr processes")
+    print(
+        f"a second one, nothing to do: {figures['second_run_seconds']} s, {figures['second_run_sacctmgr_processes']} sacctmgr processes"
+    )
+    print(
+        f"one call per user, from {SAMPLE}: {figures['per_user_call_seconds_extrapolated']} s, {args.users} sacctmgr processes"
+    )
+    print(json.dumps(figures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
