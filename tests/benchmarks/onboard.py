@@ -71,7 +71,7 @@ def remove(teams: int, extra: list[str]) -> None:
 
 def measure(users: int, teams: int) -> dict:
     cluster = said("ctl", "sacctmgr", "-nP", "show", "cluster", "format=cluster")
-    arguments = {"cluster": cluster, "bin_dir": counting_bin(), **tenant(users, teams)}
+    arguments = {"cluster": cluster, "binary_dir": counting_bin(), **tenant(users, teams)}
     remove(teams, ["bench-single"])
 
     started = time.monotonic()
