@@ -6,8 +6,15 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
 import sys
+
+import hypothesis
+
+# No database of examples in the checkout; CI tries the same examples each time.
+hypothesis.settings.register_profile("gpuops", database=None, deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis.settings.load_profile("gpuops")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

@@ -85,10 +85,24 @@ def test_the_cluster_is_registered_and_the_sites_qos_exist():
     assert rows["blocked"][1:] == ["0", "0"]
 
 
+@pytest.fixture(scope="module")
+def probe():
+    """A user who may run jobs; root may not (DisableRootJobs)."""
+    for host in SERVICES:
+        said(host, "useradd", "--uid", "60001", "--no-create-home", "probe")
+    said("ctl", "sacctmgr", "-i", "add", "account", "probe")
+    said("ctl", "sacctmgr", "-i", "add", "user", "probe", "account=probe", "defaultaccount=probe")
+    yield "probe"
+    said("ctl", "sh", "-c", "sacctmgr -i delete user probe; sacctmgr -i delete account probe")
+    for host in SERVICES:
+        on(host, "userdel", "probe")
+
+
 @pytest.mark.parametrize(("gpus", "allowed"), [(0, 0), (1, 1), (2, 2), (4, 4)])
-def test_a_job_opens_what_it_was_given_and_nothing_else(gpus, allowed):
-    options = ["-n1"] + ([f"--gres=gpu:{gpus}"] if gpus else [])
-    seen = list(gpus_seen("login", "srun", *options).values())
+@pytest.mark.parametrize("partition", ["h100", "a100"])
+def test_a_job_opens_what_it_was_given_and_nothing_else(probe, partition, gpus, allowed):
+    options = ["-n1", f"-p{partition}"] + ([f"--gres=gpu:{gpus}"] if gpus else [])
+    seen = list(gpus_seen("login", "srun", *options, user=probe).values())
     assert sorted(seen) == ["ENXIO"] * allowed + ["EPERM"] * (4 - allowed)
 
 

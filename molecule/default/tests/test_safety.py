@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""site.yml on a cluster that is at work: what is bad never arrives, who is absent changes nothing."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "cluster"))
+from recorded import playbook
+from remote import on, said
+
+HOSTS = ("ctl", "login", "gpu1", "gpu2", "gpu3")
+CONFIG = ["sh", "-c", "cd /etc/slurm && sha256sum slurm.conf cgroup.conf gres.conf topology.conf 2>/dev/null"]
+
+
+def configuration() -> dict[str, str]:
+    return {host: on(host, *CONFIG).stdout for host in HOSTS}
+
+
+def site(*args, **variables):
+    return playbook("site.yml", "-e", json.dumps(variables), *args).wait()
+
+
+@pytest.fixture(scope="module")
+def job():
+    """A job at work on gpu1, and a way to run a step inside it."""
+    for host in HOSTS:
+        said(host, "useradd", "--uid", "60002", "--no-create-home", "worker")
+    said("ctl", "sacctmgr", "-i", "add", "account", "worker")
+    said("ctl", "sacctmgr", "-i", "add", "user", "worker", "account=worker", "defaultaccount=worker")
+    script = "#!/bin/sh\nwhile :; do srun -n1 --overlap date +%s > /tmp/step.$$ 2>&1 && mv /tmp/step.$$ /tmp/last-step; sleep 1; done\n"
+    number = said("login", "sbatch", "--parsable", "-n1", "-wgpu1", "--gres=gpu:1", "--chdir=/tmp", "--output=/dev/null", "--time=20",
+                  stdin=script, user="worker")  # fmt: skip
+    wait_for(lambda: state(number) == "RUNNING")
+    yield number
+    said("ctl", "scancel", number)
+    wait_for(lambda: state(number) == "")
+    said("ctl", "sh", "-c", "sacctmgr -i delete user worker; sacctmgr -i delete account worker")
+    for host in HOSTS:
+        on(host, "userdel", "worker")
+
+
+def state(number: str) -> str:
+    return on("ctl", "squeue", "-h", "-j", number, "-o", "%T").stdout.strip()
+
+
+def wait_for(condition, seconds: float = 60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.5)
+
+
+def still_works(number: str) -> None:
+    """The job runs, and an srun that starts inside it from now on works."""
+    assert state(number) == "RUNNING"
+    now = int(said("gpu1", "date", "+%s"))
+    wait_for(lambda: int(on("gpu1", "cat", "/tmp/last-step").stdout.strip() or 0) > now)
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({"slurm_config_options_extra": {"NoSuchKey": "1"}}, "NoSuchKey"),
+        ({"slurm_config_cgroup_options_extra": {"NoSuchKey": "yes"}}, "NoSuchKey"),
+        ({"slurm_config_partitions": [{"name": "h100", "nodes": ["gpu[1-"], "default": True}]}, "gpu[1-"),
+        ({"slurm_config_options": {"TaskPluginParam": "Cores,Sockets,RAM"}}, "TaskPluginParam"),
+    ],
+)
+def test_a_bad_configuration_never_arrives(job, variables, says):
+    before = configuration()
+    run = site(**variables)
+    assert run.returncode != 0
+    assert says in "".join(run.errors)
+    assert configuration() == before
+    still_works(job)
+
+
+def test_a_host_that_is_left_out_changes_nothing():
+    before = configuration()
+    run = site("--limit", "gpu1")
+    assert run.returncode == 0, run.output
+    assert run.changed == []
+    assert configuration() == before
+
+
+def test_a_host_that_is_unreachable_keeps_its_definition():
+    before = configuration()
+    said("gpu3", "systemctl", "stop", "ssh")
+    try:
+        run = site(ansible_ssh_timeout=5)
+        assert any(result["status"] == "unreachable" for result in run.results)
+        assert [result for result in run.changed if result["host"] != "gpu3"] == []
+    finally:
+        start_ssh("gpu3")
+    assert configuration() == before
+
+
+def start_ssh(host: str) -> None:
+    from engine import Engine
+
+    engine = Engine()
+    engine.start()
+    engine("exec", f"tenancy-{host}", "systemctl", "start", "ssh")
+
+
+def test_a_node_with_jobs_is_not_removed(job):
+    before = configuration()
+    run = site(slurm_config_compute_hosts=["gpu2", "gpu3"])
+    assert run.returncode != 0
+    assert "gpu1" in "".join(run.errors)
+    assert job in "".join(run.errors)
+    assert configuration() == before
+    still_works(job)
+
+
+def test_gres_of_a_node_with_jobs_are_not_changed(job):
+    before = configuration()
+    node = {
+        "cpus": 2,
+        "real_memory": 2000,
+        "gres": [{"name": "gpu", "type": "h100", "count": 3, "file": "/dev/nvidia[0-2]"}],
+        "switch": "leaf1",
+    }
+    run = site(slurm_compute_node=node)
+    assert run.returncode != 0
+    assert job in "".join(run.errors)
+    assert configuration() == before
+    still_works(job)
+
+
+def test_a_real_change_disturbs_no_job(job):
+    changed = site(slurm_config_partition_defaults={"max_time": "1-00:00:00", "default_time": "00:25:00"})
+    assert changed.returncode == 0, changed.output
+    still_works(job)
+    back = site()
+    assert back.returncode == 0, back.output
+    still_works(job)
+    assert site().changed == []
