@@ -134,9 +134,9 @@ def commands(changes: Plan, users: t.Sequence[User], create_home: bool) -> list[
     for change in changes:
         kind, name = change.object.split(" ", 1)
         user = by_name[name]
-        if kind == "group":
+        if kind == "group" and not change.field:
             argvs.append(["groupadd", "--gid", str(user.gid), name])
-        elif change.kind == ADD and not change.field:
+        elif kind == "user" and not change.field:
             argvs.append(
                 [
                     "useradd",
@@ -188,6 +188,7 @@ def _conflicts(there: User, user: User, uid_min: int) -> list[str]:
 
 def _plan_add(changes: Plan, user: User, group: bool) -> None:
     if group:
+        changes.add(Change(ADD, f"group {user.name}"))
         changes.add(Change(ADD, f"group {user.name}", "gid", None, user.gid))
     name = f"user {user.name}"
     changes.add(Change(ADD, name))
