@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-PYTHON ?= python3
+PYTHON ?= $(shell command -v python3)
 DEBIAN ?= 12
 S ?= default
 BUILD := $(CURDIR)/.build

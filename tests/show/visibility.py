@@ -33,7 +33,7 @@ ASKED = (
     (["sreport", "-nP", "cluster", "AccountUtilizationByUser", "start=now-1hour"], "usage by account", True),
     (["sreport", "-nP", "user", "TopUsage", "start=now-1hour"], "top users", True),
     (["scontrol", "-o", "show", "reservation"], "reservations", True),
-    (["scontrol", "-o", "show", "assoc_mgr"], "slurmctld's cache of associations", True),
+    (["scontrol", "-o", "show", "assoc_mgr"], "use of each QOS, by account and user", False),
     (["sacctmgr", "-nP", "show", "transaction"], "who changed which account and limit", False),
     (["sacctmgr", "-nP", "show", "qos"], "QOS and their limits", False),
     (["scontrol", "-o", "show", "partition"], "AllowAccounts of partitions", False),

@@ -9,7 +9,9 @@ venv=$(dirname "$marker")
     echo "$python is $("$python" --version 2>&1): the controller needs Python 3.11 or newer; set PYTHON=python3.x" >&2
     exit 1
 }
+# The interpreter itself: what PATH finds may lie in the environment that is about to go.
+base=$("$python" -c 'import sys; print(sys._base_executable)')
 rm -rf "$venv"
-"$python" -m venv "$venv"
+"$base" -m venv "$venv"
 "$venv/bin/pip" install --quiet --disable-pip-version-check -r requirements-dev.txt
 touch "$marker"
