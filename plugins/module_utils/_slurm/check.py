@@ -1,0 +1,148 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Has Slurm's own programs read staged files. Private to the gpuops.tenancy collection.
+
+What reads which file without a running daemon and without leaving anything behind (22.05 and 24.11):
+
+* slurm.conf: any client, here ``scontrol show hostnames``; it also checks values that exclude each other.
+* cgroup.conf and gres.conf: ``slurmd -G``. It would write a topology file into SlurmdSpoolDir, so it gets a copy of
+  slurm.conf with another one; and it waits 20 s for every device that is missing, so those are looked for before.
+* all of them as slurmctld sees them: a trial start, see trial.py.
+* slurmdbd.conf: ``slurmdbd -V`` reads it before it prints the version.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shutil
+import typing as t
+
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import trial
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import read
+
+TIMEOUT = 60.0
+# A node of this name is added where the host is no compute node: slurmd reads its files for some node only.
+STAND_IN = "tenancy-check"
+# slurmd -G says these, drops the GPUs in question and ends with 0.
+_DROPPED = re.compile(r"(Invalid GRES configured on node|Ignoring extra GRES|Ignoring file-less GPU)", re.IGNORECASE)
+
+
+class CheckFailed(Exception):
+    """A program refused a file; the message holds its words."""
+
+
+@dataclasses.dataclass
+class Report:
+    commands: list[list[str]] = dataclasses.field(default_factory=list)
+    # Programs that would have been needed and are not there.
+    missing: list[str] = dataclasses.field(default_factory=list)
+    unchecked: list[str] = dataclasses.field(default_factory=list)
+    doubts: list[str] = dataclasses.field(default_factory=list)
+
+
+def find(program: str, search_path: t.Sequence[str]) -> str | None:
+    return shutil.which(program, path=os.pathsep.join(search_path))
+
+
+def validate(
+    stage: str, names: t.Container[str], node: str, search_path: t.Sequence[str], controller: bool = False
+) -> Report:
+    """Check the staged files; raises CheckFailed at the first that is refused.
+
+    :param stage: directory that holds all of them.
+    :param names: the files that are ours; others are only there to be included.
+    :param node: this host's NodeName, or nothing.
+    :param controller: whether slurmctld runs here.
+    """
+    report = Report()
+    if "slurm.conf" in names:
+        _client(stage, search_path, report)
+    if "slurmdbd.conf" in names:
+        _run(stage, ["slurmdbd", "-V"], "slurmdbd.conf", search_path, report)
+    if os.path.exists(os.path.join(stage, "slurm.conf")) and ("cgroup.conf" in names or "gres.conf" in names):
+        _slurmd(stage, node, search_path, report)
+    if "slurm.conf" in names and controller:
+        _controller(stage, search_path, report)
+    return report
+
+
+def _controller(stage: str, search_path: t.Sequence[str], report: Report) -> None:
+    program = find("slurmctld", search_path)
+    if program is None:
+        report.missing.append("slurmctld")
+        return
+    verdict = trial.start(stage, program)
+    report.commands.append(list(verdict.command))
+    if verdict.accepted is False:
+        raise CheckFailed(f"slurmctld would not start with these files: {verdict.words}")
+    if verdict.accepted is None:
+        report.doubts.append(f"a trial start of slurmctld said nothing about the files: {verdict.words}")
+
+
+def _client(stage: str, search_path: t.Sequence[str], report: Report) -> None:
+    _run(stage, ["scontrol", "show", "hostnames", "x"], "slurm.conf", search_path, report)
+
+
+def _slurmd(stage: str, node: str, search_path: t.Sequence[str], report: Report) -> None:
+    if node:
+        _devices(stage, node)
+    elif find("slurmd", search_path) is None:
+        # Not needed on such a host; what would read the files is not here either.
+        report.unchecked += ["cgroup.conf", "gres.conf"]
+        return
+    trial = os.path.join(stage, "trial")
+    os.mkdir(trial, 0o700)
+    for entry in os.listdir(stage):
+        if entry not in ("trial", "slurm.conf"):
+            os.symlink(os.path.join(stage, entry), os.path.join(trial, entry))
+    with open(os.path.join(stage, "slurm.conf"), encoding="utf-8", errors="surrogateescape") as handle:
+        text = for_trial(handle.read(), trial, node)
+    with open(os.path.join(trial, "slurm.conf"), "w", encoding="utf-8", errors="surrogateescape") as handle:
+        handle.write(text)
+    argv = ["slurmd", "-f", os.path.join(trial, "slurm.conf"), "-G", "-N", node or STAND_IN]
+    said = _run(trial, argv, "cgroup.conf or gres.conf", search_path, report)
+    dropped = [line.strip() for line in said.splitlines() if _DROPPED.search(line)]
+    if dropped:
+        raise CheckFailed(
+            f"slurm.conf and gres.conf do not agree on the devices of {node or 'a node'}: {' / '.join(dropped)}"
+        )
+
+
+def for_trial(slurm_conf: str, spool: str, node: str) -> str:
+    """slurm.conf for ``slurmd -G``: nothing is written outside the stage."""
+    text = re.sub(r"^\s*SlurmdSpoolDir\s*=.*$", "", slurm_conf, flags=re.IGNORECASE | re.MULTILINE)
+    text = f"{text}\nSlurmdSpoolDir={spool}\n"
+    return text if node else f"{text}NodeName={STAND_IN} CPUs=1\n"
+
+
+def _devices(stage: str, node: str) -> None:
+    path = os.path.join(stage, "gres.conf")
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8", errors="surrogateescape") as handle:
+        files = read.device_files(handle.read(), node)
+    missing = [file for file in files if not os.path.exists(file)]
+    if missing:
+        raise CheckFailed(
+            f"gres.conf names {', '.join(missing)} for node {node}, which this host does not have: slurmd would not start; "
+            "load the driver, or correct the gres of the node in the inventory"
+        )
+
+
+def _run(stage: str, argv: t.Sequence[str], file: str, search_path: t.Sequence[str], report: Report) -> str:
+    program = find(argv[0], search_path)
+    if program is None:
+        report.missing.append(argv[0])
+        report.unchecked.append(file)
+        return ""
+    command = [program, *argv[1:]]
+    report.commands.append(command)
+    done = _command.run(command, timeout=TIMEOUT, env={"SLURM_CONF": os.path.join(stage, "slurm.conf")})
+    said = f"{done.stderr}\n{done.stdout}"
+    if done.rc != 0:
+        words = " / ".join(line.strip() for line in said.splitlines() if line.strip()) or f"exit status {done.rc}"
+        raise CheckFailed(f"{argv[0]} refuses {file}: {words.replace(stage + os.sep, '')}")
+    return said

@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keeps nodes with jobs from losing their definition or their GPUs. Private to the gpuops.tenancy collection.
+
+A node that disappears from slurm.conf has its jobs requeued while their processes run on; GPUs that change under a
+running job are renumbered, and a new job is given a device that the old one holds.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import typing as t
+
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import check, hostlist
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import read
+
+SQUEUE = ("squeue", "--noheader", "--all", "--format=%A|%T|%N")
+TIMEOUT = 60.0
+
+
+class Refused(Exception):
+    """The change would hit running jobs, or it cannot be known whether it would."""
+
+
+def threatened(old: t.Mapping[str, str], new: t.Mapping[str, str]) -> dict[str, str]:
+    """Node name -> what would happen to it. ``old`` and ``new`` map file names to text. Pure."""
+    before, after = read.node_gres(old.get("slurm.conf", "")), read.node_gres(new.get("slurm.conf", ""))
+    result: dict[str, str] = {}
+    for node, gres in before.items():
+        if node not in after:
+            result[node] = "would be removed"
+        elif gres != after[node]:
+            result[node] = f"would change its GRES from {gres or 'none'} to {after[node] or 'none'}"
+        elif (
+            "gres.conf" in old
+            and "gres.conf" in new
+            and read.device_lines(old["gres.conf"], node) != read.device_lines(new["gres.conf"], node)
+        ):
+            result[node] = "would change its devices in gres.conf"
+    return result
+
+
+def jobs(squeue: str) -> dict[str, list[str]]:
+    """Node name -> ids of the jobs that hold it. Pure."""
+    result: dict[str, list[str]] = {}
+    for line in squeue.splitlines():
+        fields = line.strip().split("|")
+        if len(fields) != 3 or fields[1] == "PENDING" or fields[2] in ("", "(null)"):
+            continue
+        for node in hostlist.expand(fields[2]):
+            result.setdefault(node, []).append(fields[0])
+    return {node: list(dict.fromkeys(ids)) for node, ids in result.items()}
+
+
+def refusal(danger: t.Mapping[str, str], busy: t.Mapping[str, t.Sequence[str]]) -> str:
+    """The message, or nothing where no job is hit. Pure."""
+    hit = [f"{node} {danger[node]} while jobs {', '.join(busy[node])} are on it" for node in danger if busy.get(node)]
+    if not hit:
+        return ""
+    return (
+        f"{'; '.join(hit)}: drain the nodes (scontrol update NodeName=... State=DRAIN Reason=...), wait, and run again"
+    )
+
+
+def enforce(old: t.Mapping[str, str], new: t.Mapping[str, str], search_path: t.Sequence[str]) -> list[list[str]]:
+    """Raise Refused where jobs are in the way; returns the commands that were run."""
+    danger = threatened(old, new)
+    if not danger or _never_started(old["slurm.conf"]):
+        return []
+    program = check.find(SQUEUE[0], search_path)
+    names = hostlist.fold(danger)
+    if program is None:
+        raise Refused(
+            f"nodes {names} would change, and without squeue it cannot be known whether they have jobs; install it"
+        )
+    argv = [program, *SQUEUE[1:]]
+    try:
+        done = _command.run(argv, timeout=TIMEOUT, ok=(0,))
+    except _command.CommandError as exc:
+        raise Refused(
+            f"nodes {names} would be removed or change their GRES, and it cannot be known whether they have jobs ({exc}); "
+            "bring slurmctld up and run again"
+        ) from exc
+    message = refusal(danger, jobs(done.stdout))
+    if message:
+        raise Refused(message)
+    return [argv]
+
+
+def _never_started(slurm_conf: str) -> bool:
+    """True only on a controller whose directory of state can be read and was never written to by slurmctld."""
+    directory = read.option(slurm_conf, "StateSaveLocation")
+    controllers = [record["slurmctldhost"].split("(")[0] for record in read.records(slurm_conf, "SlurmctldHost")]
+    # Elsewhere the directory may exist and be empty while the controller runs.
+    if not directory or socket.gethostname().split(".")[0] not in controllers:
+        return False
+    try:
+        # Its first act is to write down the name of the cluster.
+        return "clustername" not in os.listdir(directory)
+    except OSError:
+        return False
