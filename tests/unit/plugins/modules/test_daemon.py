@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _systemd
+from ansible_collections.gpuops.tenancy.plugins.modules import daemon
+
+SHOW = "LoadState=loaded\nActiveState=active\nSubState=running\nResult=success\nMainPID=42\nUnitFileState=enabled\nNeedDaemonReload=no\nNRestarts=3\n"
+
+
+def unit(**changes):
+    values = {
+        "loaded": True, "active": "active", "result": "success", "enabled": "enabled", "stale": False, "pid": 42,
+        "restarts": 0, "started": 1000.0, **changes,
+    }  # fmt: skip
+    return _systemd.Unit(**values)
+
+
+STOPPED = {"active": "inactive", "pid": 0, "started": None}
+
+
+def test_parse():
+    found = _systemd.parse(SHOW, lambda pid: pid * 1.0)
+    assert found == unit(restarts=3, started=42.0)
+    assert found.running
+    gone = _systemd.parse("LoadState=not-found\nActiveState=inactive\nMainPID=0\n", lambda pid: 1.0)
+    assert (gone.loaded, gone.running, gone.started) == (False, False, None)
+
+
+def test_process_start_is_on_the_clock_of_the_file_system(tmp_path):
+    mine = _systemd.process_start(os.getpid())
+    (tmp_path / "a").touch()
+    assert mine < time.time()
+    assert _systemd.newer({"a": _systemd.changed_at(str(tmp_path / "a"))}, mine) == ["a"]
+    assert _systemd.newer({"/proc": 1.0}, mine) == []
+    assert _systemd.process_start(2**22 + 1) is None
+
+
+def test_a_rename_counts_as_a_change(tmp_path):
+    (tmp_path / "new").touch()
+    before = _systemd.changed_at(str(tmp_path / "new"))
+    time.sleep(0.02)
+    os.rename(tmp_path / "new", tmp_path / "conf")
+    assert _systemd.changed_at(str(tmp_path / "conf")) > before
+    assert _systemd.changed_at(str(tmp_path / "absent")) is None
+
+
+@pytest.mark.parametrize(
+    ("now", "changes", "state", "matches", "pending", "expected"),
+    [
+        (unit(), {"a": 999.0, "b": None}, "started", True, False, []),
+        (unit(), {"a": 1001.0}, "started", True, False, ["a is newer than the running process"]),
+        (unit(), {"a": 999.95}, "started", None, False, ["a is newer than the running process"]),
+        (unit(), {"a": 1.0}, "started", False, False, ["the running configuration differs from the file"]),
+        (unit(), {"a": 1.0}, "started", None, True, ["its files would change"]),
+        (unit(), {"a": 1001.0}, "started", None, True, ["a is newer than the running process"]),
+        (unit(**STOPPED), {}, "started", None, False, ["it is inactive"]),
+        (unit(active="activating", pid=0), {}, "started", None, False, ["it is activating"]),
+        (unit(loaded=False, **STOPPED), {}, "started", None, False, ["it is not installed"]),
+        (unit(), {"a": 1001.0}, "stopped", None, False, ["it is active"]),
+        (unit(**STOPPED), {"a": 1001.0}, "stopped", None, True, []),
+    ],
+)
+def test_why(now, changes, state, matches, pending, expected):
+    assert daemon.reasons(now, changes, state, matches, pending) == expected
+
+
+@pytest.mark.parametrize(
+    ("now", "why", "state", "enabled", "expected"),
+    [
+        (unit(), [], "started", True, []),
+        (unit(enabled="static"), [], "started", True, []),
+        (unit(enabled="disabled"), [], "started", True, [["systemctl", "enable", "x"]]),
+        (unit(), ["r"], "started", True, [["systemctl", "restart", "x"]]),
+        (unit(**STOPPED), ["r"], "started", True, [["systemctl", "start", "x"]]),
+        (unit(active="activating", pid=0), ["r"], "started", True, [["systemctl", "restart", "x"]]),
+        (
+            unit(active="failed", pid=0, result="start-limit-hit"),
+            ["r"],
+            "started",
+            True,
+            [["systemctl", "reset-failed", "x"], ["systemctl", "start", "x"]],
+        ),
+        (unit(), ["r"], "stopped", False, [["systemctl", "disable", "x"], ["systemctl", "stop", "x"]]),
+    ],
+)
+def test_commands(now, why, state, enabled, expected):
+    plan = daemon.make_plan("x", now, why, state, enabled)
+    assert daemon.compile_commands("x", now, plan) == expected
+    assert plan.changed is bool(expected)
+
+
+def test_the_reason_is_in_the_diff():
+    plan = daemon.make_plan(
+        "slurmd", unit(), ["/etc/slurm/slurm.conf is newer than the running process"], "started", True
+    )
+    assert "restarted: /etc/slurm/slurm.conf is newer" in plan.diff("a", "b")["after"]
+    assert [change.risk for change in plan] == ["disruptive"]
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+def service(monkeypatch, units, answers, **params):
+    clock = Clock()
+    monkeypatch.setattr(daemon.time, "monotonic", clock.monotonic)
+    monkeypatch.setattr(daemon.time, "sleep", clock.sleep)
+    monkeypatch.setattr(daemon._systemd, "read", lambda name: units[min(int(clock.now / daemon.POLL), len(units) - 1)])
+    monkeypatch.setattr(daemon._systemd, "journal", lambda name: "fatal: no munge")
+    found = daemon.Service({"name": "x", "timeout": 10, "search_path": [], **params})
+    monkeypatch.setattr(found, "ready", lambda: answers[min(int(clock.now / daemon.POLL), len(answers) - 1)])
+    return found
+
+
+def test_waits_until_it_is_ready(monkeypatch):
+    service(monkeypatch, [unit(**STOPPED), unit(), unit()], [(False, "not yet"), (False, "not yet"), (True, "")]).wait()
+
+
+def test_tells_the_journal_when_it_never_is(monkeypatch):
+    with pytest.raises(daemon.NotReady, match=r"x did not come up: not yet; its journal ends with: fatal: no munge"):
+        service(monkeypatch, [unit()], [(False, "not yet")]).wait()
+
+
+def test_does_not_wait_for_what_has_failed(monkeypatch):
+    with pytest.raises(daemon.NotReady, match=r"it is failed \(exit-code\)"):
+        service(monkeypatch, [unit(active="failed", pid=0, result="exit-code")], [(True, "")], timeout=10**9).wait()
+
+
+@pytest.mark.parametrize(
+    ("argv", "pattern", "good"),
+    [
+        (["echo", "HASH_VAL = Match"], r"^HASH_VAL\s*=\s*Match", True),
+        (["echo", "HASH_VAL = Different"], r"^HASH_VAL\s*=\s*Match", False),
+        (["false"], "", False),
+        (["no-such-program"], "", False),
+        (["true"], "", True),
+    ],
+)
+def test_what_a_command_says(argv, pattern, good):
+    found, said = daemon.Service({"name": "x", "search_path": []}).says(argv, pattern)
+    assert found is good
+    assert bool(said) is not good
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"), [([], None), (["false"], None), (["echo", "a"], True), (["echo", "b"], False)]
+)
+def test_read_back(argv, expected):
+    assert (
+        daemon.Service({"name": "x", "search_path": [], "readback": argv, "readback_pattern": "a"}).matches()
+        is expected
+    )
+
+
+def test_a_port_that_nobody_listens_on():
+    import socket
+
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        port = listener.getsockname()[1]
+        params = {"name": "x", "search_path": [], "ready_port": port, "ready": [], "readback": []}
+        assert daemon.Service(params).ready()[0] is False
+        listener.listen()
+        assert daemon.Service(params).ready() == (True, "")
