@@ -108,9 +108,7 @@ def _directory(candidates: t.Sequence[str]) -> str:
     for path in candidates:
         if os.path.isdir(path) and os.access(path, os.W_OK):
             return path
-    raise LockError(
-        f"no writable lock directory ({', '.join(candidates)}); run as root, or create {candidates[0]}"
-    )
+    raise LockError(f"no writable lock directory ({', '.join(candidates)}); run as root, or create {candidates[0]}")
 
 
 def _open(path: str) -> int:

@@ -57,7 +57,9 @@ def rows(*lines):
 
 
 def test_what_is_set_and_what_is_in_effect_are_joined():
-    found = client.associations(rows("root||||", "foo||||", "foo|al|gpu|a|a"), "root||||n\nfoo|||root|n\nfoo|al|gpu||a\n")
+    found = client.associations(
+        rows("root||||", "foo||||", "foo|al|gpu|a|a"), "root||||n\nfoo|||root|n\nfoo|al|gpu||a\n"
+    )
     assert found[("foo", "", "")].parent == "root"
     assert found[("foo", "", "")].values["qos"] == frozenset()
     assert found[("foo", "al", "gpu")].values["qos"] == {"a"}

@@ -13,7 +13,15 @@ Q = fields.QOS_BY_OPTION
 
 @pytest.mark.parametrize(
     ("text", "megabytes"),
-    [("1024", 1024), ("1024M", 1024), ("1G", 1024), ("1.50G", 1536), ("1T", 1024**2), ("2T", 2 * 1024**2), ("5000000M", 5000000)],
+    [
+        ("1024", 1024),
+        ("1024M", 1024),
+        ("1G", 1024),
+        ("1.50G", 1536),
+        ("1T", 1024**2),
+        ("2T", 2 * 1024**2),
+        ("5000000M", 5000000),
+    ],
 )
 def test_memory_in_any_spelling_is_one_number(text, megabytes):
     assert tres.parse(f"mem={text}") == {"mem": megabytes}
@@ -70,7 +78,15 @@ def test_merging_the_set_word_into_what_is_there_gives_exactly_what_is_wanted(be
 
 @pytest.mark.parametrize(
     ("given_value", "seconds"),
-    [(90, 5400), ("90", 5400), ("01:30:00", 5400), ("00:01:30", 120), ("1-00:00:00", 86400), ("166:40:00", 600000), ("0", 0)],
+    [
+        (90, 5400),
+        ("90", 5400),
+        ("01:30:00", 5400),
+        ("00:01:30", 120),
+        ("1-00:00:00", 86400),
+        ("166:40:00", 600000),
+        ("0", 0),
+    ],
 )
 def test_times_are_minutes_or_a_clock_rounded_up_to_minutes(given_value, seconds):
     assert values.from_option(F["max_wall"], given_value) == seconds
@@ -87,7 +103,9 @@ def test_a_time_survives_printing(seconds):
     assert values.seconds(values.clock(seconds)) == seconds
 
 
-@pytest.mark.parametrize("option", [field.option for field in fields.ASSOCIATION if field.type in (fields.INT, fields.TIME)])
+@pytest.mark.parametrize(
+    "option", [field.option for field in fields.ASSOCIATION if field.type in (fields.INT, fields.TIME)]
+)
 def test_a_number_is_cleared_by_minus_one_and_never_by_an_empty_value(option):
     field = F[option]
     assert values.from_option(field, -1) is None
@@ -115,7 +133,9 @@ def test_qos_lists_are_sets_and_an_empty_one_inherits():
     assert values.set_word(F["default_qos"], "a", None) == "DefaultQOS=-1"
 
 
-@pytest.mark.parametrize("name", ["", "1003", "-a", "a b", "a,b", "n[1-3]", "a'b", 'a"b', "a;b", "a|b", "a\nb", "a=b", "é", "..", None])
+@pytest.mark.parametrize(
+    "name", ["", "1003", "-a", "a b", "a,b", "n[1-3]", "a'b", 'a"b', "a;b", "a|b", "a\nb", "a=b", "é", "..", None]
+)
 def test_names_that_a_tool_could_read_otherwise_are_refused(name):
     with pytest.raises(values.ValueProblem, match="is refused"):
         values.check_name("user", name)

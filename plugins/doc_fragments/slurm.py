@@ -1,0 +1,26 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    # What every module that writes to slurmdbd takes.
+    DOCUMENTATION = r"""
+options:
+  binary_dir:
+    description:
+      - Directory of C(sacctmgr) and C(squeue), for a Slurm that is not in the search path.
+    type: path
+  lock_timeout:
+    description:
+      - Seconds to wait for another writer of accounting on this host. After that the module fails and names who holds
+        the lock.
+      - A command that a killed run has left behind holds the lock until it has ended.
+    type: int
+    default: 300
+requirements:
+  - Slurm 22.05 or newer, on a host where C(sacctmgr) works
+  - root, or another user with AdminLevel C(Administrator) who can write to C(/run/lock)
+"""

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What module slurm_accounting does, apart from Ansible. Private to the gpuops.tenancy collection."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock
+from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import REMOVE
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import desired as wanted
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import render
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import AccountingPlan
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.compile import compile_plan
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, converge, printable
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import State
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.plan import make_plan
+
+_SHOWN = 20
+
+
+def reconcile(params: t.Mapping[str, t.Any], check_mode: bool, client: Client, lock: Lock | None) -> dict[str, t.Any]:
+    """One run. A check reads without the lock; anything that may write holds it from before the first reading."""
+    desired = wanted.build(params)
+    if check_mode or lock is None:
+        return _run(desired, params, check_mode, client, ())
+    with lock:
+        return _run(desired, params, check_mode, client, lock.fds)
+
+
+def _run(
+    desired: wanted.Desired,
+    params: t.Mapping[str, t.Any],
+    check_mode: bool,
+    client: Client,
+    pass_fds: t.Sequence[int],
+) -> dict[str, t.Any]:
+    work = Work(
+        read=lambda: client.read(desired.accounts),
+        plan=lambda state: make_plan(state, desired),
+        compile=compile_plan,
+        guard=lambda plan: refuse_with_jobs(client, plan),
+    )
+    state = work.read()
+    plan = make_plan(state, desired)
+    result = _result(state, plan)
+    if check_mode or not plan.changed:
+        result["commands"] = [printable(client, command) for command in compile_plan(state, plan)]
+        if plan.changed:
+            result["warnings"] = plan.warnings + _what_would_refuse(client, plan)
+        return result
+    result["commands"] = converge(client, work, state, plan, pass_fds, float(params.get("server_seconds") or 6))
+    return result
+
+
+def _result(state: State, plan: AccountingPlan) -> dict[str, t.Any]:
+    return {
+        "changed": plan.changed,
+        "plan": plan.as_list(),
+        "diff": render.diff(state, plan),
+        "unmanaged": plan.unmanaged,
+        "blocked": plan.blocked,
+        "warnings": plan.warnings,
+    }
+
+
+def _what_would_refuse(client: Client, plan: AccountingPlan) -> list[str]:
+    """A check reports jobs in the way without failing: what differs has to be seen all the same."""
+    try:
+        refuse_with_jobs(client, plan)
+    except SlurmError as exc:
+        return [f"a real run would be refused now: {exc}"]
+    return []
+
+
+def refuse_with_jobs(client: Client, plan: AccountingPlan) -> None:
+    """Slurm's own check knows only jobs that have reached the database; one of the last seconds it would orphan."""
+    keys = [change.key for change in plan.whole(REMOVE)]
+    jobs = client.jobs_of(keys) if keys else []
+    if jobs:
+        shown = ", ".join(f"{job['id']} ({job['user']} in {job['account']}, {job['state']})" for job in jobs[:_SHOWN])
+        more = f" and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else ""
+        raise SlurmError(
+            f"associations to remove still have jobs: {shown}{more}; cancel them or let them end, then run again"
+        )

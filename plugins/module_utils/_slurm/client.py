@@ -1,0 +1,234 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Talking to slurmdbd through sacctmgr: reads the whole state once, writes in measured portions.
+
+Private to the gpuops.tenancy collection.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+import typing as t
+
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, parse, values
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import (
+    ROOT,
+    Account,
+    Association,
+    Key,
+    State,
+    User,
+)
+
+# run(argv, timeout=, pass_fds=) -> Completed; tests give one that reaches another host.
+Runner = t.Callable[..., _command.Completed]
+
+_ROW = ("account", "user", "partition", *(field.column for field in fields.ASSOCIATION))
+_EFFECTIVE = ("account", "user", "partition", "parentname", "qos")
+_READ_TIMEOUT = 300.0
+_RETRY = ("something was wrong with your query", "database is busy", "waiting for lock", "deadlock")
+_NO_ANSWER = ("connection refused", "persistent connection", "unable to contact slurmdbd", "connection timed out")
+
+
+class SlurmError(Exception):
+    """Accounting cannot be read or written; ``details`` is what a module passes on."""
+
+    def __init__(self, message: str, details: dict[str, t.Any] | None = None) -> None:
+        super().__init__(message)
+        self.details = details or {}
+
+
+class Transient(SlurmError):
+    """Refused because somebody else was writing: read again and retry."""
+
+
+class Client:
+    def __init__(self, cluster: str, binary_dir: str = "", runner: Runner = _command.run) -> None:
+        self.cluster = cluster
+        self.binary_dir = binary_dir
+        self.runner = runner
+        self.processes = 0
+        # What does not change within a run is read once.
+        self._fixed: dict[str, str] = {}
+
+    # Running programs
+
+    def program(self, name: str) -> str:
+        return f"{self.binary_dir.rstrip('/')}/{name}" if self.binary_dir else name
+
+    def sacctmgr(self, words: t.Sequence[str]) -> list[str]:
+        """-i on reads as well: some of them ask a question, and at end of input sacctmgr asks it for ever."""
+        return [self.program("sacctmgr"), "-i", *words]
+
+    def run(
+        self, argv: t.Sequence[str], timeout: float = _READ_TIMEOUT, pass_fds: t.Sequence[int] = ()
+    ) -> _command.Completed:
+        self.processes += 1
+        try:
+            return self.runner(argv, timeout=timeout, pass_fds=pass_fds)
+        except _command.CommandError as exc:
+            raise SlurmError(str(exc), exc.as_result()) from exc
+
+    def read_text(self, words: t.Sequence[str]) -> str:
+        done = self.run(self.sacctmgr(["-nP", *words]))
+        if done.rc != 0:
+            raise failure(done)
+        return done.stdout
+
+    # Reading
+
+    def read(self, texts_of: t.Iterable[str] = ()) -> State:
+        """Everything that a plan needs, each kind by one query, the queries side by side.
+
+        :param texts_of: accounts whose description and organization matter, should they need queries of their own.
+        """
+        here = f"cluster={self.cluster}"
+        queries = {
+            "rows": ["show", "assoc", "where", here, "wopi", columns(_ROW)],
+            "effective": ["show", "assoc", "where", here, columns(_EFFECTIVE)],
+            "accounts": ["show", "account", "withcoord", columns(("account", "coordinators"))],
+            "description": ["show", "account", columns(("account", "description"))],
+            "organization": ["show", "account", columns(("account", "organization"))],
+            "users": ["show", "user", "where", here, columns(("user", "defaultaccount"))],
+        }
+        if not self._fixed:
+            queries["qos"] = ["show", "qos", columns(("name",))]
+            queries["tres"] = ["show", "tres", columns(("type", "name"))]
+        # More threads than this make a busy slurmdbd no faster.
+        with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
+            futures = {name: pool.submit(self.read_text, words) for name, words in queries.items()}
+            if not self._fixed:
+                futures["version"] = pool.submit(self._version_text)
+            text = {name: future.result() for name, future in futures.items()}
+        self._fixed = self._fixed or {name: text[name] for name in ("qos", "tres", "version")}
+        try:
+            return self._state({**self._fixed, **text}, texts_of)
+        except (parse.ParseError, values.ValueProblem) as exc:
+            raise SlurmError(str(exc)) from exc
+
+    def _version_text(self) -> str:
+        done = self.run([self.program("sacctmgr"), "-V"])
+        if done.rc != 0:
+            raise failure(done)
+        return done.stdout
+
+    def _state(self, text: t.Mapping[str, str], texts_of: t.Iterable[str]) -> State:
+        state = State(self.cluster, parse.version(text["version"]))
+        state.associations = associations(text["rows"], text["effective"])
+        if (ROOT, "", "") not in state.associations:
+            raise SlurmError(self._why_empty())
+        state.accounts = self._accounts(text, set(texts_of))
+        state.users = {
+            row["user"]: User(row["user"], row["defaultaccount"])
+            for row in parse.rows(text["users"], ("user", "defaultaccount"))
+        }
+        state.qos = frozenset(row["name"] for row in parse.rows(text["qos"], ("name",)))
+        state.tres = parse.tres_names(text["tres"])
+        return state
+
+    def _why_empty(self) -> str:
+        """No cluster is without its root account: never plan from such an answer."""
+        clusters = self.read_text(["show", "cluster", columns(("cluster",))]).split()
+        if self.cluster not in clusters:
+            return (
+                f"cluster {self.cluster} is not registered in slurmdbd, which knows {', '.join(clusters) or 'none'}; "
+                "correct the name, or register the cluster first"
+            )
+        return (
+            f"slurmdbd returned no association of account root on cluster {self.cluster}: "
+            "that is no state to plan from; look at the log of slurmdbd"
+        )
+
+    def _accounts(self, text: t.Mapping[str, str], texts_of: set[str]) -> dict[str, Account]:
+        found = {
+            row["account"]: Account(row["account"], coordinators=frozenset(parse.names(row["coordinators"])))
+            for row in parse.rows(text["accounts"], ("account", "coordinators"))
+        }
+        for column in ("description", "organization"):
+            read = parse.texts(text[column], list(found))
+            if read is None:
+                # Somebody's text holds a line break: ask for each account that matters by itself.
+                read = {name: self._one_text(name, column) for name in sorted(texts_of & set(found))}
+            for name, value in read.items():
+                setattr(found[name], column, value)
+        return found
+
+    def _one_text(self, account: str, column: str) -> str:
+        return parse.whole(self.read_text(["show", "account", "where", f"name={account}", columns((column,))]))
+
+    # Jobs
+
+    def jobs_of(self, keys: t.Sequence[Key]) -> list[dict[str, str]]:
+        """Jobs, running or waiting, of these rows. A failed read is an error: it must not allow a removal."""
+        accounts = sorted({key[0] for key in keys})
+        pairs = {(key[0], key[1]) for key in keys}
+        found: list[dict[str, str]] = []
+        for first in range(0, len(accounts), 200):
+            part = ",".join(accounts[first : first + 200])
+            done = self.run([self.program("squeue"), "-h", "-M", self.cluster, "-A", part, "-o", "%i|%u|%a|%P|%T"])
+            if done.rc != 0:
+                raise failure(done, "the jobs of what would be removed cannot be listed, so nothing is removed")
+            try:
+                found += parse.jobs(done.stdout)
+            except parse.ParseError as exc:
+                raise SlurmError(str(exc)) from exc
+        return [job for job in found if (job["account"], job["user"]) in pairs or (job["account"], "") in pairs]
+
+    # Writing
+
+    def write(self, words: t.Sequence[str], timeout: float, pass_fds: t.Sequence[int] = ()) -> float:
+        """One command; returns the seconds it took. Success is for the caller to establish, by reading again."""
+        started = time.monotonic()
+        done = self.run(self.sacctmgr(words), timeout, pass_fds)
+        if done.rc != 0:
+            raise failure(done)
+        return time.monotonic() - started
+
+
+def associations(rows: str, effective: str) -> dict[Key, Association]:
+    """Join what is set on the rows with what is in effect: QOS lists stored as a difference show only there."""
+    found: dict[Key, Association] = {}
+    for row in parse.rows(rows, _ROW):
+        item = Association(row["account"], row["user"], row["partition"])
+        item.values = {field.option: values.from_text(field, row[field.column]) for field in fields.ASSOCIATION}
+        found[item.key] = item
+    for row in parse.rows(effective, _EFFECTIVE):
+        key = (row["account"], row["user"], row["partition"])
+        if key not in found:
+            raise parse.ParseError(f"{key} appeared while the associations were read; run again")
+        found[key].parent = row["parentname"]
+        found[key].effective_qos = frozenset(parse.names(row["qos"]))
+    for item in found.values():
+        _mark_difference(item, found)
+    return found
+
+
+def _mark_difference(item: Association, rows: t.Mapping[Key, Association]) -> None:
+    own = item.values["qos"]
+    if own and own == item.effective_qos:
+        return
+    above = rows.get((item.account, "", "") if item.user else (item.parent, "", ""))
+    inherited = above.effective_qos if above else frozenset()
+    if not own and (item.effective_qos == inherited or above is None):
+        return
+    item.values["qos"] = frozenset(
+        [f"+{name}" for name in item.effective_qos - inherited]
+        + [f"-{name}" for name in inherited - item.effective_qos]
+        # What was added is in the parent's list by now: still no list of its own.
+        or [f"+{name}" for name in own]
+    )
+
+
+def failure(done: _command.Completed, hint: str = "") -> SlurmError:
+    said = f"{done.stdout}\n{done.stderr}".lower()
+    if any(phrase in said for phrase in _NO_ANSWER):
+        hint = "slurmdbd does not answer; start it, or correct AccountingStorageHost in slurm.conf"
+    error = _command.failed(done, hint)
+    kind = Transient if any(phrase in said for phrase in _RETRY) else SlurmError
+    return kind(str(error), error.as_result())
+
+
+def columns(names: t.Sequence[str]) -> str:
+    return f"format={','.join(names)}"

@@ -1,0 +1,292 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A plan to few commands of sacctmgr. Pure; private to the gpuops.tenancy collection.
+
+Order: accounts from above, reparenting from above, associations, default accounts, changed fields, coordinators, then
+removals from below. No moment leaves a user without a default account, or a row with a default QOS outside its list.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, REMOVE
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, qos, values
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import (
+    COORDINATORS,
+    DEFAULT_ACCOUNT,
+    PARENT,
+    AccountingChange,
+    AccountingPlan,
+)
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import Command
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Key, State, depths
+
+_NOTHING: tuple[frozenset[str], str | None] = (frozenset(), None)
+_QOS_OPTIONS = ("qos", "default_qos")
+
+# {option: change} of one row
+RowChanges = dict[str, AccountingChange]
+
+
+def compile_plan(state: State, plan: AccountingPlan) -> list[Command]:
+    return _Compiler(state, plan).run()
+
+
+class _Compiler:
+    def __init__(self, state: State, plan: AccountingPlan) -> None:
+        self.state = state
+        self.cluster = state.cluster
+        self.added = {change.key for change in plan.whole(ADD)}
+        self.removed = [change.key for change in plan.whole(REMOVE)]
+        self.parents = state.parents()
+        self.reparented: dict[str, str] = {}
+        self.defaults: dict[str, str] = {}
+        self.coordinators: list[AccountingChange] = []
+        self.fields: dict[Key, RowChanges] = {}
+        for change in plan.fields():
+            self.sort(t.cast(AccountingChange, change))
+        self.depth = depths(self.parents)
+        self.rows = set(state.associations) | self.added
+        self.with_partitions = {(key[0], key[1]) for key in self.rows if key[2]}
+        self.tree = qos.Tree(
+            self.parents,
+            {
+                key: (row.values.get("qos", frozenset()), row.values.get("default_qos"))
+                for key, row in state.associations.items()
+            },
+            {
+                key: row.effective_qos
+                for key, row in state.associations.items()
+                if any(name[0] in "+-" for name in row.values.get("qos", ()))
+            },
+        )
+
+    def sort(self, change: AccountingChange) -> None:
+        account, user, _partition = change.key
+        if change.field == PARENT:
+            if change.key not in self.added:
+                self.reparented[account] = change.will
+            self.parents[account] = change.will
+        elif change.field == DEFAULT_ACCOUNT:
+            self.defaults[user] = change.will
+        elif change.field == COORDINATORS:
+            self.coordinators.append(change)
+        else:
+            self.fields.setdefault(change.key, {})[change.field] = change
+
+    def run(self) -> list[Command]:
+        commands = self.add_accounts()
+        commands += self.reparent()
+        commands += self.add_users()
+        commands += self.set_defaults()
+        commands += self.modify()
+        commands += self.set_coordinators()
+        return commands + self.remove()
+
+    # Adding
+
+    def add_accounts(self) -> list[Command]:
+        groups: dict[tuple[int, tuple[str, ...]], list[Key]] = {}
+        accounts = sorted((key for key in self.added if not key[1]), key=self.from_above)
+        for key in accounts:
+            words = [f"parent={self.parents[key[0]]}", *self.words_of_new(key)]
+            groups.setdefault((self.depth[key[0]], tuple(words)), []).append(key)
+        return [
+            Command("add", "account", self.cluster, tuple(items), words) for (_depth, words), items in groups.items()
+        ]
+
+    def from_above(self, key: Key) -> tuple[int, str]:
+        return (self.depth[key[0]], key[0])
+
+    def add_users(self) -> list[Command]:
+        """The association with the user's new default account first: it brings the default about."""
+        first: dict[tuple[Key, tuple[str, ...]], list[Key]] = {}
+        later: dict[tuple[Key, tuple[str, ...]], list[Key]] = {}
+        for key in sorted(key for key in self.added if key[1]):
+            account, user, partition = key
+            default = self.default_word(key)
+            groups = first if default and self.defaults.get(user) == account else later
+            words = [*default, *self.words_of_new(key)]
+            groups.setdefault(((account, "", partition), tuple(words)), []).append(key)
+        for user in {key[1] for items in first.values() for key in items}:
+            del self.defaults[user]
+        return [
+            Command("add", "user", self.cluster, tuple(items), words, target[2] or None)
+            for groups in (first, later)
+            for (target, words), items in groups.items()
+        ]
+
+    def default_word(self, key: Key) -> list[str]:
+        """Slurm wants a default account with "add user", and takes it over.
+
+        Not with a second row of the default account, though: both would be marked as default, and 24.11 would never
+        part with either of them.
+        """
+        account, user, _partition = key
+        there = self.state.users.get(user)
+        default = self.defaults.get(user, "")
+        if there and there.default_account and self.holder(default, user) not in self.added:
+            default = there.default_account
+        if account == default and key != self.holder(default, user):
+            return []
+        return [f"DefaultAccount={default}"]
+
+    def holder(self, account: str, user: str) -> Key | None:
+        """The row that makes an account the user's default: the plain one, where there is one."""
+        if (account, user) not in self.with_partitions:
+            return (account, user, "") if (account, user, "") in self.rows else None
+        return min(key for key in self.rows if key[:2] == (account, user))
+
+    def words_of_new(self, key: Key) -> list[str]:
+        """Set words of a new row. What Slurm would not take at this moment stays for ``modify``."""
+        given = self.fields.get(key, {})
+        qos_values = (
+            given["qos"].will if "qos" in given else frozenset(),
+            given["default_qos"].will if "default_qos" in given else None,
+        )
+        self.tree.rows[key] = qos_values
+        self.tree.members.setdefault(key[0], []).append(key)
+        put_off = set() if self.tree.fits(key) else set(_QOS_OPTIONS)
+        if put_off:
+            self.tree.rows[key] = _NOTHING
+        for option, change in given.items():
+            # The account's record is there already and "add" leaves it alone; an empty text 22.05 refuses on "add".
+            if option in ("description", "organization") and (change.kind == CHANGE or not change.will):
+                put_off.add(option)
+        words = [_word(option, change) for option, change in given.items() if option not in put_off]
+        left = {option: change for option, change in given.items() if option in put_off}
+        if left:
+            self.fields[key] = left
+        else:
+            self.fields.pop(key, None)
+        return words
+
+    # Changing
+
+    def reparent(self) -> list[Command]:
+        """From above in the final tree: a new parent has then left the subtree of the account that moves below it."""
+        groups: dict[tuple[int, str], list[Key]] = {}
+        for name in sorted(self.reparented, key=lambda item: (self.depth[item], item)):
+            groups.setdefault((self.depth[name], self.reparented[name]), []).append((name, "", ""))
+        return [
+            Command("modify", "account", self.cluster, tuple(items), (f"parent={parent}",))
+            for (_depth, parent), items in groups.items()
+        ]
+
+    def set_defaults(self) -> list[Command]:
+        groups: dict[str, list[Key]] = {}
+        for user, account in sorted(self.defaults.items()):
+            groups.setdefault(account, []).append(("", user, ""))
+        return [
+            Command("modify", "default", self.cluster, tuple(items), (f"DefaultAccount={account}",))
+            for account, items in groups.items()
+        ]
+
+    def modify(self) -> list[Command]:
+        lists = {
+            key: {option: change.will for option, change in row.items() if option in _QOS_OPTIONS}
+            for key, row in self.fields.items()
+        }
+        lists = {key: change for key, change in lists.items() if change}
+        commands: list[Command] = []
+        for step in qos.order(self.tree, lists) if lists else []:
+            commands += self.modify_rows([(key, self.with_others(key, change)) for key, change in step])
+        rest = [(key, [_word(option, change) for option, change in row.items()]) for key, row in self.left()]
+        return commands + self.modify_rows(rest)
+
+    def with_others(self, key: Key, change: qos.Values) -> list[str]:
+        """The first command for a row takes its other fields along."""
+        row = self.fields[key]
+        others = [option for option in row if option not in _QOS_OPTIONS]
+        words = [_word(option, row[option]) for option in others]
+        self.fields[key] = {option: row[option] for option in row if option in _QOS_OPTIONS}
+        return words + [values.set_word(fields.BY_OPTION[option], None, value) for option, value in change.items()]
+
+    def left(self) -> list[tuple[Key, RowChanges]]:
+        return [
+            (key, row) for key, row in sorted(self.fields.items()) if any(option not in _QOS_OPTIONS for option in row)
+        ]
+
+    def modify_rows(self, rows: t.Sequence[tuple[Key, list[str]]]) -> list[Command]:
+        groups: dict[tuple[bool, str | None, tuple[str, ...]], list[Key]] = {}
+        for key, words in rows:
+            partition = self.partition(key) if key[1] else None
+            groups.setdefault((bool(key[1]), partition, tuple(words)), []).append(key)
+        commands = []
+        for (is_user, partition, words), items in sorted(groups.items(), key=lambda item: item[0][0]):
+            for part in self.exact(items) if is_user else [items]:
+                entity = "user" if is_user else "account"
+                commands.append(Command("modify", entity, self.cluster, tuple(part), words, partition))
+        return commands
+
+    def partition(self, key: Key) -> str | None:
+        """No condition where the account has only the plain row of the user."""
+        account, user, partition = key
+        alone = partition == "" and (account, user) not in self.with_partitions
+        return None if alone else partition
+
+    def exact(self, items: list[Key]) -> list[list[Key]]:
+        """name=a,b account=x,y means every pair: one command only where every pair that exists is meant."""
+        names = {key[1] for key in items}
+        accounts = {key[0] for key in items}
+        pairs = {(key[0], key[1]) for key in items}
+        touched = {(key[0], key[1]) for key in self.rows if key[1] in names and key[0] in accounts}
+        if touched <= pairs:
+            return [items]
+        split: dict[str, list[Key]] = {}
+        for key in items:
+            split.setdefault(key[0], []).append(key)
+        return list(split.values())
+
+    def set_coordinators(self) -> list[Command]:
+        commands = []
+        for change in self.coordinators:
+            was, will = change.was or frozenset(), change.will
+            for action, names in (("add", will - was), ("delete", was - will)):
+                items = tuple((change.key[0], name, "") for name in sorted(names))
+                if items:
+                    commands.append(Command(action, "coordinator", self.cluster, items))
+        return commands
+
+    # Removing
+
+    def remove(self) -> list[Command]:
+        gone = set(self.removed)
+        plain: dict[tuple[bool, str], list[Key]] = {}
+        parts: dict[tuple[bool, str, str], list[Key]] = {}
+        for key in self.removed:
+            account, user, partition = key
+            if not user:
+                continue
+            there = self.state.users.get(user)
+            # Slurm 24.11 does not part with the default account while the user has others.
+            last = bool(there) and there.default_account == account
+            rows = {row for row in self.rows if row[:2] == (account, user)} if self.has_partitions(key) else {key}
+            if rows <= gone:
+                target = plain.setdefault((last, account), [])
+                if not target or target[-1][:2] != (account, user):
+                    target.append((account, user, ""))
+            else:
+                parts.setdefault((last, account, partition), []).append(key)
+        commands = [(key[0], Command("delete", "user", self.cluster, tuple(items))) for key, items in plain.items()]
+        commands += [
+            (key[0], Command("delete", "user", self.cluster, tuple(items), (), key[2])) for key, items in parts.items()
+        ]
+        return [command for _last, command in sorted(commands, key=lambda item: item[0])] + self.remove_accounts()
+
+    def has_partitions(self, key: Key) -> bool:
+        return (key[0], key[1]) in self.with_partitions
+
+    def remove_accounts(self) -> list[Command]:
+        levels: dict[int, list[Key]] = {}
+        for key in self.removed:
+            if not key[1]:
+                levels.setdefault(self.depth[key[0]], []).append(key)
+        return [
+            Command("delete", "account", self.cluster, tuple(levels[level])) for level in sorted(levels, reverse=True)
+        ]
+
+
+def _word(option: str, change: AccountingChange) -> str:
+    return values.set_word(fields.BY_OPTION[option], change.was, change.will)

@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The site's QOS definitions: read, plan, compile. Private to the gpuops.tenancy collection."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _plan
+from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock
+from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, Plan
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, parse, tres, values
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import AccountingChange, plain, risk
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError, columns
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import Command
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, converge, printable
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Key
+
+Values = dict[str, t.Any]
+_PRINTED = tuple(field for field in fields.QOS_FIELDS if field.type != fields.TEXT)
+_COLUMNS = ("name", *(field.column for field in _PRINTED))
+
+
+@dataclasses.dataclass
+class QosState:
+    qos: dict[str, Values]
+    tres: frozenset[str] = frozenset()
+
+
+def build(params: t.Mapping[str, t.Any]) -> dict[str, Values]:
+    problems: list[str] = []
+    found: dict[str, Values] = {}
+    for item in params["qos"]:
+        try:
+            name = values.check_name("QOS", item.get("name"))
+        except values.ValueProblem as exc:
+            problems.append(str(exc))
+            continue
+        if name in found:
+            problems.append(f"QOS {name} is named twice; join the two entries")
+        found[name] = {}
+        for field in fields.QOS_FIELDS:
+            if item.get(field.option) is None:
+                continue
+            try:
+                found[name][field.option] = values.from_option(field, item[field.option])
+            except values.ValueProblem as exc:
+                problems.append(f"QOS {name}: {exc}")
+    if problems:
+        raise Refused(problems)
+    return found
+
+
+def read(client: Client) -> QosState:
+    text = client.read_text(["show", "qos", columns(_COLUMNS)])
+    descriptions = client.read_text(["show", "qos", columns(("name", "description"))])
+    resources = client.read_text(["show", "tres", columns(("type", "name"))])
+    try:
+        found = {
+            row["name"]: {field.option: values.from_text(field, row[field.column]) for field in _PRINTED}
+            for row in parse.rows(text, _COLUMNS)
+        }
+        described = parse.texts(descriptions, list(found))
+        if described is None:
+            described = {
+                name: parse.whole(client.read_text(["show", "qos", "where", f"name={name}", columns(("description",))]))
+                for name in found
+            }
+        for name, description in described.items():
+            found[name]["description"] = description
+        return QosState(found, parse.tres_names(resources))
+    except (parse.ParseError, values.ValueProblem) as exc:
+        raise SlurmError(str(exc)) from exc
+
+
+def make_plan(state: QosState, wanted: t.Mapping[str, Values]) -> Plan:
+    problems: list[str] = []
+    plan = Plan()
+    for name, given in sorted(wanted.items()):
+        for other in sorted(given.get("preempt", frozenset()) - set(state.qos) - set(wanted)):
+            problems.append(f"QOS {name}: preempt names {other}, which does not exist; define it, or leave it out")
+        there = state.qos.get(name)
+        key = (name, "", "")
+        if there is None:
+            plan.add(AccountingChange(ADD, f"qos {name}", key=key))
+        for field in fields.QOS_FIELDS:
+            if field.option not in given:
+                continue
+            will = given[field.option]
+            was = there[field.option] if there else field.unset
+            if field.type == fields.TRES:
+                for resource in tres.unknown(will, state.tres):
+                    problems.append(
+                        f"QOS {name}: {field.option} names {resource}, which slurmdbd does not track; "
+                        "name it in AccountingStorageTRES of slurm.conf"
+                    )
+            if was != will:
+                kind = CHANGE if there else ADD
+                tightens = risk(field, was, will) if there else _plan.SAFE
+                before = plain(field, was) if there else None
+                plan.add(
+                    AccountingChange(
+                        kind, f"qos {name}", field.option, before, plain(field, will), tightens, key, was, will
+                    )
+                )
+    if problems:
+        raise Refused(problems)
+    return plan
+
+
+def compile_plan(state: QosState, plan: Plan) -> list[Command]:
+    """New ones first and without preempt lists, which may name each other."""
+    changes = t.cast("list[AccountingChange]", plan.changes)
+    added = {change.key for change in changes if not change.field}
+    new: dict[Key, list[str]] = {key: [] for key in sorted(added)}
+    later: dict[Key, list[str]] = {}
+    for change in changes:
+        if not change.field:
+            continue
+        field = fields.QOS_BY_OPTION[change.field]
+        now = change.key in added and field.type not in (fields.QOS_LIST, fields.TEXT)
+        target = new[change.key] if now else later.setdefault(change.key, [])
+        target.append(values.set_word(field, change.was, change.will))
+    return _grouped("add", new) + _grouped("modify", later)
+
+
+def apply_changes(state: QosState, plan: Plan) -> QosState:
+    found = {name: dict(given) for name, given in state.qos.items()}
+    for change in t.cast("list[AccountingChange]", plan.changes):
+        name = change.key[0]
+        found.setdefault(name, {field.option: field.unset for field in fields.QOS_FIELDS})
+        if change.field:
+            found[name][change.field] = change.will
+    return QosState(found, state.tres)
+
+
+def reconcile(params: t.Mapping[str, t.Any], check_mode: bool, client: Client, lock: Lock | None) -> dict[str, t.Any]:
+    wanted = build(params)
+    if check_mode or lock is None:
+        return _run(wanted, check_mode, client, ())
+    with lock:
+        return _run(wanted, check_mode, client, lock.fds)
+
+
+def _run(wanted: dict[str, Values], check_mode: bool, client: Client, pass_fds: t.Sequence[int]) -> dict[str, t.Any]:
+    work = Work(lambda: read(client), lambda state: make_plan(state, wanted), compile_plan)
+    state = work.read()
+    plan = work.plan(state)
+    if check_mode or not plan.changed:
+        commands = [printable(client, command) for command in compile_plan(state, plan)]
+    else:
+        commands = converge(client, work, state, plan, pass_fds)
+    return {
+        "changed": plan.changed,
+        "plan": plan.as_list(),
+        "diff": plan.diff("QOS definitions (now)", "QOS definitions (wanted)"),
+        "commands": commands,
+        "unmanaged": [f"qos {name}" for name in sorted(set(state.qos) - set(wanted))],
+    }
+
+
+def _grouped(action: str, rows: t.Mapping[Key, list[str]]) -> list[Command]:
+    groups: dict[tuple[str, ...], list[Key]] = {}
+    for key, words in rows.items():
+        groups.setdefault(tuple(words), []).append(key)
+    return [Command(action, "qos", "", tuple(items), words) for words, items in groups.items()]

@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tests against a real slurmdbd.
+
+TENANCY_CTL_EXEC is a JSON list: the words that run a program as root on the controller, for example
+["docker", "exec", "-i", "ctl"] or ["ssh", "-F", "ssh_config", "ctl"]. TENANCY_CLUSTER names the cluster (production).
+Everything these tests make is named after a random word and removed again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import runpy
+import secrets
+import shlex
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+runpy.run_path(str(ROOT / "tests" / "unit" / "conftest.py"))
+
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _command  # noqa: E402
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import accounting, qos_definitions  # noqa: E402
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client  # noqa: E402
+
+CLUSTER = os.environ.get("TENANCY_CLUSTER", "production")
+BLOCK = {
+    "name": "blocked",
+    "grp_submit_jobs": 0,
+    "max_submit_jobs_per_user": 0,
+    "flags": ["OverPartQOS", "DenyOnLimit"],
+}
+
+
+def pytest_configure(config):
+    try:
+        words = json.loads(os.environ.get("TENANCY_CTL_EXEC", ""))
+        assert isinstance(words, list) and words and all(isinstance(word, str) for word in words)
+    except (ValueError, AssertionError):
+        raise pytest.UsageError(
+            "set TENANCY_CTL_EXEC to the JSON list of words that run a program on the controller, "
+            'for example ["docker", "exec", "-i", "ctl"]'
+        ) from None
+    config.ctl_prefix = words
+
+
+class Ctl:
+    """Runs programs on the controller and remembers them."""
+
+    def __init__(self, prefix):
+        self.prefix = prefix
+        self.seen = []
+        self.timeouts = []
+
+    def run(self, argv, timeout=120, pass_fds=()):
+        self.seen.append(list(argv))
+        self.timeouts.append(timeout)
+        return self.execute(argv, timeout)
+
+    def execute(self, argv, timeout=120):
+        over_ssh = os.path.basename(self.prefix[0]) == "ssh"
+        return _command.run([*self.prefix, *([shlex.join(argv)] if over_ssh else argv)], timeout=timeout)
+
+    def sacctmgr(self, *words):
+        return self.execute(["sacctmgr", "-i", *words])
+
+    def show(self, *words):
+        """Lines of columns."""
+        done = self.execute(["sacctmgr", "-inP", "show", *words])
+        assert done.rc == 0, done
+        return [line.split("|") for line in done.stdout.splitlines()]
+
+    def column(self, column, account, user=""):
+        return self.columns([column], account, user)[column]
+
+    def columns(self, names, account, user=""):
+        """Values that are set on one row itself."""
+        where = [f"cluster={CLUSTER}", f"account={account}", f"user={user}", "partition="]
+        rows = self.show("assoc", "where", *where, "wopi", f"format={','.join(names)}")
+        assert len(rows) == 1, rows
+        return dict(zip(names, rows[0]))
+
+    @property
+    def writes(self):
+        return [words for words in self.seen if {"add", "modify", "delete"} & set(words[2:3])]
+
+
+@pytest.fixture
+def ctl(request):
+    return Ctl(request.config.ctl_prefix)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _site(request):
+    """The QOS that the tests refer to."""
+    ctl = Ctl(request.config.ctl_prefix)
+    wanted = {"qos": [{"name": name} for name in ("normal", "tst-high", "tst-low")] + [BLOCK]}
+    qos_definitions.reconcile(wanted, False, Client("", runner=ctl.run), None)
+    yield
+    for name in ("tst-high", "tst-low"):
+        ctl.sacctmgr("delete", "qos", "where", f"name={name}")
+
+
+@pytest.fixture
+def tenant(ctl):
+    """A name for a tenant; everything whose name begins with it is removed afterwards."""
+    name = f"t{secrets.token_hex(3)}x"
+    yield name
+    users = [line[0] for line in ctl.show("user", "format=user") if line[0].startswith(name)]
+    if users:
+        ctl.sacctmgr("delete", "user", "where", f"name={','.join(users)}")
+    names = [line[0] for line in ctl.show("account", "format=account") if line[0].startswith(name)]
+    if names:
+        ctl.sacctmgr("delete", "account", "where", f"name={','.join(names)}")
+
+
+@pytest.fixture
+def reconcile(ctl, tenant):
+    """Run slurm_accounting for the tenant; ``twice`` makes sure that a second run finds nothing to do."""
+
+    def run(accounts=(), users=(), check_mode=False, twice=True, runner=None, **options):
+        params = {"scope": [tenant], "accounts": list(accounts), "users": list(users), **options}
+        result = accounting.reconcile(params, check_mode, Client(CLUSTER, runner=runner or ctl.run), None)
+        if twice and not check_mode:
+            again = accounting.reconcile(params, False, Client(CLUSTER, runner=ctl.run), None)
+            assert not again["changed"], again["plan"]
+            assert again["commands"] == []
+        return result
+
+    return run
+
+
+@pytest.fixture
+def state(ctl):
+    return lambda: Client(CLUSTER, runner=ctl.run).read()
+
+
+def user(name, *accounts, default=None, **given):
+    return {"name": name, "default_account": default, "associations": [{"account": item, **given} for item in accounts]}
+
+
+@pytest.fixture(name="user")
+def _user():
+    return user

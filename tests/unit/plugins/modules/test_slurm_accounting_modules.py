@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""slurm_accounting, slurm_qos and slurm_cluster as Ansible sees them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pathlib
+
+import pytest
+import yaml
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _lock
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.arguments import checked_children
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
+
+NAMES = ("slurm_accounting", "slurm_qos", "slurm_cluster")
+
+
+def load(name):
+    return importlib.import_module(f"ansible_collections.gpuops.tenancy.plugins.modules.{name}")
+
+
+def fragment(name):
+    module = importlib.import_module(f"ansible_collections.gpuops.tenancy.plugins.doc_fragments.{name}")
+    return yaml.safe_load(module.ModuleDocFragment.DOCUMENTATION)
+
+
+def compare(spec, documented, path=""):
+    assert set(spec) == set(documented), path
+    for name, option in spec.items():
+        doc = documented[name]
+        for key in ("type", "elements", "default", "choices", "required"):
+            assert option.get(key) == doc.get(key), (path, name, key)
+        if "options" in option:
+            compare(option["options"], doc["suboptions"], f"{path}{name}.")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_documentation_is_the_argument_spec(name):
+    module = load(name)
+    documented = yaml.safe_load(module.DOCUMENTATION)["options"]
+    compare(module.argument_spec(), {**documented, **fragment("slurm")["options"]})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_and_return_values_can_be_read(name):
+    module = load(name)
+    for task in yaml.safe_load(module.EXAMPLES):
+        arguments = task[f"gpuops.tenancy.{name}"]
+        assert set(arguments) <= set(module.argument_spec())
+    assert {"changed", "commands", "plan", "diff", "applied", "remaining"} <= set(yaml.safe_load(module.RETURN))
+
+
+def test_every_field_is_an_option_of_accounts_users_or_qos():
+    accounting = load("slurm_accounting")
+    assert {field.option for field in fields.ASSOCIATION + fields.RECORD} <= set(accounting.account_spec())
+    association = accounting.user_spec()["associations"]["options"]
+    assert {field.option for field in fields.ASSOCIATION} <= set(association)
+    assert {field.option for field in fields.QOS_FIELDS} <= set(load("slurm_qos").argument_spec()["qos"]["options"])
+
+
+@pytest.mark.parametrize("table", [fields.ASSOCIATION, fields.RECORD, fields.QOS_FIELDS])
+def test_the_table_names_nothing_twice(table):
+    for attribute in ("option", "set_name", "column"):
+        names = [getattr(field, attribute).lower() for field in table]
+        assert len(names) == len(set(names))
+
+
+def test_accounts_inside_accounts_are_checked_to_any_depth():
+    spec = load("slurm_accounting").account_spec()
+    tree = [{"name": "a", "accounts": [{"name": "b", "accounts": [{"name": "c", "grp_jobs": "7"}]}]}]
+    assert checked_children(tree, spec)[0]["accounts"][0]["accounts"][0]["grp_jobs"] == 7
+    tree[0]["accounts"][0]["accounts"][0] = {"name": "c", "grp_job": 7}
+    with pytest.raises(Refused, match="account a -> b -> c: grp_job. Supported parameters include"):
+        checked_children(tree, spec)
+    with pytest.raises(Refused, match="missing required arguments: name"):
+        checked_children([{"name": "a", "accounts": [{"grp_jobs": 7}]}], spec)
+
+
+SACCTMGR = """#!/bin/sh
+echo "$*" >> "$0.log"
+case "$*" in
+*-V) echo "slurm 24.11.5" ;;
+*assoc*wopi*) printf 'root||%s\\nfoo||%s\\n' "{empty}" "{empty}" ;;
+*assoc*) printf 'root||||n\\nfoo|||root|n\\n' ;;
+*show*account,*) printf 'root|\\nfoo|\\n' ;;
+*show*user*) echo "root|root" ;;
+*show*qos*name,description*) echo "normal|" ;;
+*show*qos*priority*) echo "normal|{qos}" ;;
+*show*qos*) echo "normal" ;;
+*show*tres*) echo "cpu|" ;;
+*show*cluster*) echo "c1" ;;
+*) exit {status} ;;
+esac
+"""
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """A directory with a sacctmgr that always tells the same and takes every change without making it."""
+    locks = tmp_path / "locks"
+    locks.mkdir()
+    monkeypatch.setattr(_lock.Lock.__init__, "__defaults__", (300.0, (str(locks),)))
+    binaries = tmp_path / "bin"
+    binaries.mkdir()
+
+    def make(status=0):
+        program = binaries / "sacctmgr"
+        qos = "|" * (len(fields.QOS_FIELDS) - 2)
+        program.write_text(SACCTMGR.format(empty="|" * len(fields.ASSOCIATION), qos=qos, status=status))
+        program.chmod(0o755)
+        return str(binaries)
+
+    make.log = pathlib.Path(f"{binaries}/sacctmgr.log")
+    return make
+
+
+def run(module, capsys, **arguments):
+    with patch_module_args(arguments), pytest.raises(SystemExit) as ended:
+        load(module).main()
+    return ended.value.code, json.loads(capsys.readouterr().out)
+
+
+def writes(slurm):
+    return [line for line in slurm.log.read_text().splitlines() if "-nP" not in line and "-V" not in line]
+
+
+TENANT = {"cluster": "c1", "scope": ["foo"], "accounts": [{"name": "foo"}]}
+
+
+def test_no_change_has_the_full_shape(slurm, capsys):
+    status, result = run("slurm_accounting", capsys, binary_dir=slurm(), **TENANT)
+    assert status == 0
+    assert {key: result[key] for key in ("changed", "commands", "plan", "unmanaged", "blocked")} == {
+        "changed": False,
+        "commands": [],
+        "plan": [],
+        "unmanaged": [],
+        "blocked": [],
+    }
+    assert set(result["diff"]) == {"before_header", "after_header", "before", "after"}
+
+
+def test_check_mode_writes_nothing_and_says_what_it_would(slurm, capsys):
+    wanted = {**TENANT, "accounts": [{"name": "foo", "grp_jobs": 3}]}
+    status, result = run("slurm_accounting", capsys, binary_dir=slurm(), _ansible_check_mode=True, **wanted)
+    assert (status, result["changed"]) == (0, True)
+    assert result["commands"][0].endswith("/sacctmgr -i modify account where name=foo cluster=c1 set GrpJobs=3")
+    assert result["plan"] == [
+        {
+            "kind": "change",
+            "object": "account foo",
+            "field": "grp_jobs",
+            "before": None,
+            "after": 3,
+            "risk": "disruptive",
+        }
+    ]
+    assert writes(slurm) == []
+
+
+def test_a_change_that_does_not_show_when_read_again_fails_with_the_rest(slurm, capsys):
+    wanted = {**TENANT, "accounts": [{"name": "foo", "grp_jobs": 3}]}
+    status, result = run("slurm_accounting", capsys, binary_dir=slurm(), **wanted)
+    assert status == 1
+    assert "these fields differ from the plan: account foo grp_jobs" in result["msg"]
+    assert (result["changed"], len(result["applied"]), len(result["remaining"])) == (True, 1, 1)
+    assert len(writes(slurm)) == 1
+
+
+def test_a_refused_command_fails_with_nothing_applied(slurm, capsys):
+    wanted = {**TENANT, "accounts": [{"name": "foo", "grp_jobs": 3}]}
+    status, result = run("slurm_accounting", capsys, binary_dir=slurm(status=1), **wanted)
+    assert (status, result["changed"], result["applied"], len(result["remaining"])) == (1, False, [], 1)
+
+
+def test_an_impossible_wish_is_one_message_and_no_process(slurm, capsys):
+    status, result = run("slurm_accounting", capsys, binary_dir=slurm(), **{**TENANT, "scope": []})
+    assert status == 1
+    assert result["msg"].startswith("scope is empty")
+    assert not slurm.log.exists()
+
+
+def test_folding_is_a_warning(slurm, capsys):
+    status, result = run("slurm_accounting", capsys, binary_dir=slurm(), **{**TENANT, "scope": ["FOO"]})
+    assert status == 0
+    assert "scope account FOO is written foo in Slurm" in str(result["warnings"])
+
+
+def test_another_writer_is_named(slurm, capsys):
+    binary_dir = slurm()
+    with _lock.Lock("slurm-accounting-c1", "somebody else", 0):
+        status, result = run("slurm_accounting", capsys, binary_dir=binary_dir, lock_timeout=0, **TENANT)
+        assert status == 1
+        assert f"held after 0 s by process {os.getpid()} (somebody else, since" in result["msg"]
+        assert not slurm.log.exists()
+        assert run("slurm_accounting", capsys, binary_dir=binary_dir, _ansible_check_mode=True, **TENANT)[0] == 0
+
+
+def test_a_missing_program_is_named(slurm, capsys, tmp_path):
+    status, result = run("slurm_accounting", capsys, binary_dir=str(tmp_path / "none"), **TENANT)
+    assert status == 1
+    assert f"cannot run {tmp_path}/none/sacctmgr" in result["msg"]
+
+
+def test_qos_in_check_mode(slurm, capsys):
+    arguments = {"binary_dir": slurm(), "qos": [{"name": "high", "priority": 5}], "_ansible_check_mode": True}
+    status, result = run("slurm_qos", capsys, **arguments)
+    assert status == 0
+    assert result["commands"][0].endswith("sacctmgr -i add qos name=high Priority=5")
+    assert result["unmanaged"] == ["qos normal"]
+    assert writes(slurm) == []
+
+
+@pytest.mark.parametrize(("name", "changed"), [("c1", False), ("C1", False), ("c2", True)])
+def test_a_cluster_in_check_mode(slurm, capsys, name, changed):
+    status, result = run("slurm_cluster", capsys, binary_dir=slurm(), name=name, _ansible_check_mode=True)
+    assert (status, result["changed"], len(result["commands"])) == (0, changed, int(changed))
