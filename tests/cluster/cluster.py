@@ -110,10 +110,13 @@ class Cluster:
             init = ["/bin/sh", "-c", 'mount -o remount,rw /sys/fs/cgroup; exec "$@"', "init", *init]
         else:
             groups = ["--cgroupns", "host", "--volume", "/sys/fs/cgroup:/sys/fs/cgroup:rw"]
+        # A name means the address in the cluster network; the others are there for the way back (slurmctld looks up
+        # whatever address a multi-homed host gives as its own).
         others = [
-            f"--add-host={other}:{inventory.address(self.spec, other, 'cluster')}"
+            f"--add-host={other}:{inventory.address(self.spec, other, network)}"
             for other, it in self.spec["hosts"].items()
             if "cluster" in it["networks"] and "cluster" in spec["networks"] and other != host
+            for network in sorted(it["networks"], key=lambda name: name != "cluster")
         ]
         first, *rest = spec["networks"]
         self.engine(
@@ -130,9 +133,6 @@ class Cluster:
             "--security-opt",
             "apparmor=unconfined",
             *groups,
-            # Names that are not the cluster's fail at once instead of timing out at a server that cannot be reached.
-            "--dns",
-            "127.0.0.1",
             "--tmpfs",
             "/run:exec",
             "--tmpfs",

@@ -59,10 +59,13 @@ def wait_for(condition, seconds: float = 60):
 
 
 def still_works(number: str) -> None:
-    """The job runs, and an srun that starts inside it from now on works."""
+    """The job runs, and its own srun works.
+
+    Releases before 23.11 have to be restarted: an srun that asks at that very moment waits SlurmctldTimeout (120 s).
+    """
     assert state(number) == "RUNNING"
     now = int(said("gpu1", "date", "+%s"))
-    wait_for(lambda: int(on("gpu1", "cat", "/tmp/last-step").stdout.strip() or 0) > now)
+    wait_for(lambda: int(on("gpu1", "cat", "/tmp/last-step").stdout.strip() or 0) > now, 150)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,7 @@ def still_works(number: str) -> None:
 )
 def test_a_bad_configuration_never_arrives(job, variables, says):
     before = configuration()
-    run = site(**variables)
+    run = site("--limit", "ctl", **variables)
     assert run.returncode != 0
     assert says in "".join(run.errors)
     assert configuration() == before
@@ -91,29 +94,19 @@ def test_a_host_that_is_left_out_changes_nothing():
     assert configuration() == before
 
 
-def test_a_host_that_is_unreachable_keeps_its_definition():
+def test_a_host_that_is_unreachable_keeps_its_definition(tmp_path):
     before = configuration()
-    said("gpu3", "systemctl", "stop", "ssh")
-    try:
-        run = site(ansible_ssh_timeout=5)
-        assert any(result["status"] == "unreachable" for result in run.results)
-        assert [result for result in run.changed if result["host"] != "gpu3"] == []
-    finally:
-        start_ssh("gpu3")
+    (tmp_path / "lost.yml").write_text(json.dumps({"all": {"hosts": {"gpu3": {"ansible_port": 9}}}}))
+    run = site("-i", str(tmp_path / "lost.yml"))
+    assert {result["host"] for result in run.results if result["status"] == "unreachable"} == {"gpu3"}
+    assert run.returncode == 4
+    assert run.changed == []
     assert configuration() == before
-
-
-def start_ssh(host: str) -> None:
-    from engine import Engine
-
-    engine = Engine()
-    engine.start()
-    engine("exec", f"tenancy-{host}", "systemctl", "start", "ssh")
 
 
 def test_a_node_with_jobs_is_not_removed(job):
     before = configuration()
-    run = site(slurm_config_compute_hosts=["gpu2", "gpu3"])
+    run = site("--limit", "ctl", slurm_config_compute_hosts=["gpu2", "gpu3"])
     assert run.returncode != 0
     assert "gpu1" in "".join(run.errors)
     assert job in "".join(run.errors)
@@ -121,15 +114,11 @@ def test_a_node_with_jobs_is_not_removed(job):
     still_works(job)
 
 
-def test_gres_of_a_node_with_jobs_are_not_changed(job):
+def test_gres_of_a_node_with_jobs_are_not_changed(job, tmp_path):
     before = configuration()
-    node = {
-        "cpus": 2,
-        "real_memory": 2000,
-        "gres": [{"name": "gpu", "type": "h100", "count": 3, "file": "/dev/nvidia[0-2]"}],
-        "switch": "leaf1",
-    }
-    run = site(slurm_compute_node=node)
+    node = {"cpus": 2, "real_memory": 2000, "gres": [{"name": "gpu", "type": "h100", "count": 3, "file": "/dev/nvidia[0-2]"}], "switch": "leaf1"}
+    (tmp_path / "changed.yml").write_text(json.dumps({"all": {"hosts": {"gpu1": {"slurm_compute_node": node}}}}))
+    run = site("--limit", "ctl", "-i", str(tmp_path / "changed.yml"))
     assert run.returncode != 0
     assert job in "".join(run.errors)
     assert configuration() == before

@@ -18,6 +18,8 @@ apt-get install -qy --no-install-recommends --download-only \
 
 rm -f /usr/sbin/policy-rc.d /etc/ssh/ssh_host_*
 [ -d /root/.ssh ] || mkdir -m 0700 /root/.ssh
+# All names are in /etc/hosts; any other one fails at once instead of waiting for a server that cannot be reached.
+sed -i 's/^hosts:.*/hosts: files/' /etc/nsswitch.conf
 # Nothing here has a console, a disk to check or a clock to set.
 systemctl mask getty.target console-getty.service \
     apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer fstrim.timer dpkg-db-backup.timer

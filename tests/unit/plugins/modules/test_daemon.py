@@ -119,7 +119,7 @@ def service(monkeypatch, units, answers, **params):
     monkeypatch.setattr(daemon.time, "sleep", clock.sleep)
     monkeypatch.setattr(daemon._systemd, "read", lambda name: units[min(int(clock.now / daemon.POLL), len(units) - 1)])
     monkeypatch.setattr(daemon._systemd, "journal", lambda name: "fatal: no munge")
-    found = daemon.Service({"name": "x", "timeout": 10, "search_path": [], **params})
+    found = daemon.Service({"name": "x", "files": [], "timeout": 10, "search_path": [], **params})
     monkeypatch.setattr(found, "ready", lambda: answers[min(int(clock.now / daemon.POLL), len(answers) - 1)])
     return found
 
@@ -149,7 +149,7 @@ def test_does_not_wait_for_what_has_failed(monkeypatch):
     ],
 )
 def test_what_a_command_says(argv, pattern, good):
-    found, said = daemon.Service({"name": "x", "search_path": []}).says(argv, pattern)
+    found, said = daemon.Service({"name": "x", "files": [], "search_path": []}).says(argv, pattern)
     assert found is good
     assert bool(said) is not good
 
@@ -159,7 +159,7 @@ def test_what_a_command_says(argv, pattern, good):
 )
 def test_read_back(argv, expected):
     assert (
-        daemon.Service({"name": "x", "search_path": [], "readback": argv, "readback_pattern": "a"}).matches()
+        daemon.Service({"name": "x", "files": [], "search_path": [], "readback": argv, "readback_pattern": "a"}).matches()
         is expected
     )
 
@@ -174,3 +174,18 @@ def test_a_port_that_nobody_listens_on():
         assert daemon.Service(params).ready()[0] is False
         listener.listen()
         assert daemon.Service(params).ready() == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("now", "why", "verb"),
+    [
+        (unit(), ["/etc/slurm/slurm.conf is newer than the running process"], "reload"),
+        (unit(), ["the running configuration differs from the file"], "reload"),
+        (unit(), ["/etc/systemd/system/x.service.d/y.conf is newer than the running process"], "restart"),
+        (unit(**STOPPED), ["it is inactive"], "start"),
+        (unit(active="activating", pid=0), ["it is activating"], "restart"),
+    ],
+)
+def test_a_reload_is_enough_for_files_and_never_for_the_unit(now, why, verb):
+    plan = daemon.make_plan("x", now, why, "started", True, reload=True)
+    assert daemon.compile_commands("x", now, plan)[-1] == ["systemctl", verb, "x"]
