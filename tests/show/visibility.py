@@ -30,8 +30,6 @@ ASKED = (
     (["sacctmgr", "-nP", "show", "user", "alice"], "one user by name", True),
     (["sacctmgr", "-nP", "show", "account"], "accounts", True),
     (["sacctmgr", "-nP", "show", "assoc"], "associations and limits", True),
-    (["sreport", "-nP", "cluster", "AccountUtilizationByUser", "start=now-1hour"], "usage by account", True),
-    (["sreport", "-nP", "user", "TopUsage", "start=now-1hour"], "top users", True),
     (["scontrol", "-o", "show", "reservation"], "reservations", True),
     (["scontrol", "-o", "show", "assoc_mgr"], "use of each QOS, by account and user", False),
     (["sacctmgr", "-nP", "show", "transaction"], "who changed which account and limit", False),
