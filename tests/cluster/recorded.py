@@ -57,6 +57,7 @@ class Started:
             "ANSIBLE_COLLECTIONS_PATH": str(BUILD),
             "ANSIBLE_CALLBACK_PLUGINS": str(REPO / "tests" / "callbacks"),
             "ANSIBLE_CALLBACKS_ENABLED": "tenancy_recorder",
+            "ANSIBLE_LOAD_CALLBACK_PLUGINS": "true",
             "TENANCY_RECORD": name,
             "TENANCY_KILL_AFTER": str(kill_after),
         }
