@@ -29,6 +29,7 @@ part() {
 part "set-up" make --no-print-directory venv
 part "lint" make --no-print-directory lint
 part "unit" make --no-print-directory unit
+part "unit, other controller" .build/venv/bin/python tests/tools/other_controller.py python -m pytest -q -n 2 tests/unit
 for debian in 12 13; do
     for scenario in default onboard onboard_faults; do
         part "scenario $scenario, Debian $debian" make --no-print-directory scenario S="$scenario" DEBIAN="$debian"

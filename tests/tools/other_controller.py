@@ -28,8 +28,10 @@ def image(engine: Engine, codename: str) -> str:
     name = f"gpuops-tenancy/controller:{codename}-{digest}"
     if engine.ok("image", "inspect", name):
         return name
+    # The cluster's hosts look no name up outside; a controller has to find the package index.
     script = (
-        f"apt-get update -q && apt-get install -qy --no-install-recommends {PACKAGES} && python3 -m venv /opt/venv"
+        "sed -i 's/^hosts:.*/hosts: files dns/' /etc/nsswitch.conf"
+        f" && apt-get update -q && apt-get install -qy --no-install-recommends {PACKAGES} && python3 -m venv /opt/venv"
         " && /opt/venv/bin/pip install --quiet -r /requirements-dev.txt"
     )
     with phase(f"controller on {codename}"):
