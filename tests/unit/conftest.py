@@ -27,7 +27,7 @@ def _namespace(name: str, *paths: pathlib.Path) -> None:
     spec.submodule_search_locations = [str(path) for path in paths]
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    parent, _, child = name.rpartition(".")
+    parent, _dot, child = name.rpartition(".")
     if parent:
         setattr(sys.modules[parent], child, module)
 

@@ -115,9 +115,13 @@ def test_a_malformed_argument_list_is_refused_before_anything_runs(argv, error):
         run(argv)
 
 
+def _interrupt(*_args):
+    raise KeyboardInterrupt
+
+
 def test_an_interrupt_ends_the_program():
     code = "import time; time.sleep(60)"
-    previous = signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    previous = signal.signal(signal.SIGALRM, _interrupt)
     signal.setitimer(signal.ITIMER_REAL, 0.5)
     started = time.monotonic()
     try:

@@ -110,7 +110,7 @@ def test_a_line_break_in_a_text_is_read_by_a_query_of_its_own():
     ],
 )
 def test_only_what_another_writer_causes_is_retried(said, kind):
-    assert type(failure(done(rc=1, stderr=said))) is kind
+    assert failure(done(rc=1, stderr=said)).__class__ is kind
 
 
 def test_a_removal_is_refused_while_jobs_are_there_or_cannot_be_listed():
@@ -173,7 +173,7 @@ class TestPortions:
     def test_they_start_small_and_grow_while_the_server_is_quick(self):
         portions = converge.Portions(target=6)
         sizes = []
-        for _ in range(4):
+        for _attempt in range(4):
             size = portions.size(self.command())
             sizes.append(size)
             portions.measured(self.command(), size, size * 0.01)

@@ -152,7 +152,7 @@ def test_every_command_names_what_it_touches_and_no_default_account_dangles(stat
         assert f"cluster={state.cluster}" in words
         assert all(name and name != "root" for item in command.items for name in item[:2] if name is not item[2])
         for word in words:
-            name, _, value = word.partition("=")
+            name, _equals, value = word.partition("=")
             field = next((field for field in fields.ASSOCIATION if field.set_name == name), None)
             assert value or field is None or field.type == fields.QOS_LIST, word
         for key in command.items:

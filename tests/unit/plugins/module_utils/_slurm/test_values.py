@@ -71,7 +71,7 @@ def test_tres_are_cleared_name_by_name_and_only_changes_are_sent():
 def test_merging_the_set_word_into_what_is_there_gives_exactly_what_is_wanted(before, after):
     merged = dict(before)
     for part in filter(None, tres.set_word(before, after).split(",")):
-        name, _, count = part.rpartition("=")
+        name, _equals, count = part.rpartition("=")
         merged.pop(name, None) if count == "-1" else merged.update({name: int(count)})
     assert merged == after
 
