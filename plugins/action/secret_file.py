@@ -12,6 +12,7 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible.utils.hashing import checksum
 
 # What the copy may tell; its checksums and sizes stay here.
 _TOLD = ("changed", "failed", "msg", "skipped", "unreachable", "exception")
@@ -51,15 +52,27 @@ class ActionModule(ActionBase):
                 "mode": {"type": "str", "default": "0400"},
                 "length": {"type": "int", "default": 128},
                 "in_use": {"type": "list", "elements": "path", "default": []},
+                "replace": {"type": "bool", "default": False},
             }
         )
         source = os.path.abspath(args["source"])
         result.update(changed=False, commands=[], plan=[], diff={}, generated=False)
+        working = self._works_with(args, task_vars)
         if not os.path.exists(source):
-            self._refuse_if_in_use(args, source, task_vars)
+            if working:
+                raise AnsibleActionFail(
+                    f"{source} does not exist and this host already works with a secret of its own ({args['dest']}): a new one "
+                    f"would cut it off from the others. Copy the one in use to {source} (mode 0600, vault it if you like) and run again"
+                )
             if self._task.check_mode:
                 return self._planned(result, args, f"would be made as {source}")
             result["generated"] = generate(source, args["length"])
+        # Another host of the run may have made the file a moment ago, or an earlier run on a new host.
+        if working and not args["replace"] and working != self._checksum(source):
+            raise AnsibleActionFail(
+                f"this host works with another secret in {args['dest']} than {source}: replacing it would cut it off from the others. "
+                f"If the host's is the one in use everywhere, copy it to {source} and run again; if it is not, replace it on purpose"
+            )
         if self._task.check_mode and not self._exists(os.path.dirname(args["dest"]), task_vars):
             return self._planned(result, args, "would be copied")
         copied = self._copy(source, args, task_vars)
@@ -89,24 +102,32 @@ class ActionModule(ActionBase):
         )  # fmt: skip
         return result
 
-    def _refuse_if_in_use(self, args: t.Mapping[str, t.Any], source: str, task_vars: dict[str, t.Any] | None) -> None:
-        in_use = args["in_use"]
-        if in_use and all(self._exists(path, task_vars) for path in in_use):
-            raise AnsibleActionFail(
-                f"{source} does not exist and this host already works with a secret of its own ({', '.join(in_use)} exist): "
-                f"a new one would cut it off from the others. Copy the one in use to {source} (mode 0600, vault it if you "
-                "like) and run again"
-            )
+    def _works_with(self, args: t.Mapping[str, t.Any], task_vars: dict[str, t.Any] | None) -> str:
+        """Checksum of the host's secret if the host works with it, else nothing. It stays in this process."""
+        if not any(self._stat(path, task_vars).get("exists") for path in args["in_use"]):
+            return ""
+        return str(self._stat(args["dest"], task_vars, checksum=True).get("checksum") or "")
+
+    def _checksum(self, source: str) -> str:
+        """Of the bytes that a host would get: a vaulted file is decrypted first."""
+        path = self._loader.get_real_file(source)
+        try:
+            return str(checksum(path))
+        finally:
+            self._loader.cleanup_tmp_file(path)
 
     def _exists(self, path: str, task_vars: dict[str, t.Any] | None) -> bool:
+        return bool(self._stat(path, task_vars).get("exists"))
+
+    def _stat(self, path: str, task_vars: dict[str, t.Any] | None, checksum: bool = False) -> dict[str, t.Any]:
         found = self._execute_module(
             module_name="ansible.legacy.stat",
-            module_args={"path": path, "get_checksum": False, "get_mime": False, "get_attributes": False},
+            module_args={"path": path, "get_checksum": checksum, "get_mime": False, "get_attributes": False},
             task_vars=task_vars,
         )
         if found.get("failed"):
             raise AnsibleActionFail(f"cannot look at {path}: {found.get('msg', 'stat failed')}")
-        return bool(found.get("stat", {}).get("exists"))
+        return dict(found.get("stat", {}))
 
     def _copy(self, source: str, args: t.Mapping[str, t.Any], task_vars: dict[str, t.Any] | None) -> dict[str, t.Any]:
         task = self._task.copy()

@@ -22,5 +22,5 @@ options:
     default: 300
 requirements:
   - Slurm 22.05 or newer, on a host where C(sacctmgr) works
-  - root, or another user with AdminLevel C(Administrator) who can write to C(/run/lock)
+  - root, or another user with AdminLevel C(Administrator) who can write to C(/run)
 """

@@ -10,6 +10,7 @@ still be going on.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import errno
 import fcntl
@@ -21,8 +22,8 @@ import time
 import types
 import typing as t
 
-# Root's own directories only: in /tmp any user could hold or replace the file.
-DIRECTORIES = ("/run/lock", "/var/lock")
+# Root's own directory: in /tmp, or in a /run/lock that anybody may write to, any user could make or hold the file.
+DIRECTORIES = ("/run/gpuops-tenancy",)
 _NAME = re.compile(r"^[a-z0-9][a-z0-9._-]*$")
 _POLL = 0.25
 
@@ -105,14 +106,23 @@ class Lock:
 
 
 def _directory(candidates: t.Sequence[str]) -> str:
+    problem = ""
     for path in candidates:
-        if os.path.isdir(path) and os.access(path, os.W_OK):
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(path, 0o700)
+            status = os.stat(path, follow_symlinks=False)
+        except OSError as exc:
+            problem = f"{path}: {exc.strerror}"
+            continue
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022:
             return path
-    raise LockError(f"no writable lock directory ({', '.join(candidates)}); run as root, or create {candidates[0]}")
+        problem = f"{path} is not a directory that uid {os.geteuid()} alone may write to"
+    raise LockError(f"no directory for the lock ({problem}); run as root")
 
 
 def _open(path: str) -> int:
-    # /run/lock is world-writable with the sticky bit on some systems: a link or a stranger's file is refused.
+    # A link or a stranger's file is refused.
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as exc:

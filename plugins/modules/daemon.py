@@ -352,7 +352,8 @@ def run(module: AnsibleModule, result: dict[str, t.Any]) -> None:
     for argv in commands:
         _command.run(argv, timeout=params["timeout"] + 60, ok=(0,))
         result["applied"].append(result["remaining"].pop(0))
-    if why and params["state"] == "started":
+    if params["state"] == "started":
+        # Also when nothing had to be done: a run that was killed while it waited left a service that may never have come up.
         service.wait()
 
 

@@ -60,11 +60,16 @@ options:
     default: 128
   in_use:
     description:
-      - When all of these exist on the host and O(source) does not exist, nothing is made. The host then works with a secret
-        already, and a new one would cut it off.
+      - When O(dest) and any of these exist, the host works with its secret already. Then no other one is made for it, and its own
+        is not replaced, since that would cut it off.
     type: list
     elements: path
     default: []
+  replace:
+    description:
+      - Replace another secret on a host that works with it.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -75,7 +80,6 @@ EXAMPLES = r"""
     owner: munge
     group: munge
     in_use:
-      - /etc/munge/munge.key
       - /etc/slurm/slurm.conf
 """
 

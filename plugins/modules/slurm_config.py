@@ -312,10 +312,11 @@ def run(module: AnsibleModule, result: dict[str, t.Any]) -> None:
     if params["guard"]:
         old = texts(path, {name: state.content for name, state in states.items()})
         _log(result, guard.enforce(old, new, params["search_path"]))
+    if not module.check_mode:
+        # What a killed run left, secrets included, goes even when there is nothing to do.
+        deploy.sweep(path, items)
     if not plan.changed:
         return
-    if not module.check_mode:
-        deploy.sweep(path, items)
     with deploy.Stage(path) as stage:
         stage.write(items, secrets)
         report = check.validate(stage.directory, new, params["node"], params["search_path"], params["controller"])

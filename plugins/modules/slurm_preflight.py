@@ -57,7 +57,7 @@ EXAMPLES = r"""
       - name: tenant-foo
         grp_tres: {gres/gpu: 128}
         qos: [normal, high]
-    now: "{{ now(utc=true).timestamp() | int }}"
+    now: "{{ '%s' | ansible.builtin.strftime | int }}"
 """
 
 RETURN = r"""

@@ -18,6 +18,7 @@ author:
   - gpuops.tenancy contributors (@gpuops)
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
+  - gpuops.tenancy.attributes.actiongroup_slurm
 attributes:
   check_mode:
     support: full

@@ -277,7 +277,7 @@ def main() -> int:
             keep(cluster, args.release)
         elif args.command == "down":
             there = cluster.running()
-            if not (args.only and there and there["purpose"] != args.only):
+            if not (args.only and there and (there["purpose"], there["clone"]) != (args.only, str(REPO))):
                 cluster.down()
                 if not args.keep_engine:
                     engine.stop()

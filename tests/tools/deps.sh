@@ -10,6 +10,8 @@ need ssh openssh-client
 need shellcheck shellcheck
 # A client alone may be there; an engine that answers needs no daemon from us.
 docker info > /dev/null 2>&1 || command -v dockerd > /dev/null 2>&1 || [ -x /usr/sbin/dockerd ] || missing+=(docker.io)
+# Debian 13 ships the client apart from the daemon.
+command -v docker > /dev/null 2>&1 || [ -z "$(apt-cache search --names-only '^docker-cli$' 2> /dev/null)" ] || missing+=(docker-cli)
 [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
 "${PYTHON:-python3}" -c 'import ensurepip, venv' > /dev/null 2>&1 || missing+=(python3-venv)
 

@@ -23,10 +23,15 @@ def documentation(module: pathlib.Path) -> dict:
     raise AssertionError(f"{module} has no DOCUMENTATION")
 
 
-def test_the_action_group_holds_the_modules_that_take_a_cluster():
+def test_the_action_group_holds_the_modules_that_take_binary_dir():
     group = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"]["slurm"]
     documents = {module.stem: documentation(module) for module in MODULES}
-    takes = {name for name, document in documents.items() if "cluster" in document.get("options", {})}
+    takes = {
+        name
+        for name, document in documents.items()
+        if "binary_dir" in document.get("options", {})
+        or "gpuops.tenancy.slurm" in document["extends_documentation_fragment"]
+    }
     extends = {
         name
         for name, document in documents.items()

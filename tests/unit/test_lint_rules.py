@@ -35,7 +35,18 @@ def findings(tmp_path, tasks: str) -> str:
     folder = tmp_path / "roles" / "sample" / "tasks"
     folder.mkdir(parents=True)
     (folder / "main.yml").write_text(tasks)
-    argv = [str(LINT), "--offline", "-q", "-p", "--nocolor", "-r", str(ROOT / "tests" / "lint_rules"), "-c", "/dev/null", "roles/sample"]
+    argv = [
+        str(LINT),
+        "--offline",
+        "-q",
+        "-p",
+        "--nocolor",
+        "-r",
+        str(ROOT / "tests" / "lint_rules"),
+        "-c",
+        "/dev/null",
+        "roles/sample",
+    ]
     return subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
 
 

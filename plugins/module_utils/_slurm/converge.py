@@ -95,9 +95,11 @@ def converge(
         try:
             state = work.read()
             plan = work.plan(state)
-        except SlurmError as exc:
+        except (SlurmError, Refused) as exc:
             remaining = [printable(client, command) for command in commands]
-            raise ApplyError(f"cannot read back what was written: {exc}", exc.details, applied, remaining) from exc
+            raise ApplyError(
+                f"cannot read back what was written: {exc}", getattr(exc, "details", {}), applied, remaining
+            ) from exc
         if not plan.changed:
             return applied
         if transient is None and plan.as_list() == before:

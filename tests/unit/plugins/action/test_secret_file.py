@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import threading
 
 import pytest
 from ansible.errors import AnsibleActionFail
+from ansible.parsing.dataloader import DataLoader
 from ansible_collections.gpuops.tenancy.plugins.action import secret_file
 
 
@@ -42,14 +44,15 @@ def action(tmp_path, monkeypatch):
     """The action with a host that has certain files, and a copy that reports a change."""
     found = object.__new__(secret_file.ActionModule)
     found._task = Task()
-    found.there, found.copied = set(), []
+    found.there, found.copied, found.replace, found.secret = set(), [], False, b"theirs"
+    found._loader = DataLoader()
     monkeypatch.setattr(secret_file.ActionBase, "run", lambda self, tmp=None, task_vars=None: {})
     found.validate_argument_spec = lambda argument_spec: (None, {
         "source": str(tmp_path / "key"), "dest": "/etc/munge/munge.key", "owner": "munge", "group": "munge", "mode": "0400",
-        "length": 64, "in_use": ["/etc/munge/munge.key", "/etc/slurm/slurm.conf"],
+        "length": 64, "in_use": ["/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"], "replace": found.replace,
     })  # fmt: skip
     found._execute_module = lambda module_name, module_args, task_vars: {
-        "stat": {"exists": module_args["path"] in found.there}
+        "stat": {"exists": module_args["path"] in found.there, "checksum": hashlib.sha1(found.secret).hexdigest()}
     }
 
     def copy(source, args, task_vars):
@@ -93,3 +96,20 @@ def test_no_new_key_over_the_head_of_a_running_cluster(action):
     # munge was installed, Slurm never configured: the package's own key may go.
     action.there = {"/etc/munge/munge.key"}
     assert action.run(task_vars={})["generated"] is True
+
+
+def test_a_key_that_a_new_host_made_does_not_replace_the_one_in_use(action):
+    action.source.write_bytes(b"made by a new host")
+    action.there |= {"/etc/munge/munge.key", "/run/slurm/conf/slurm.conf"}
+    with pytest.raises(AnsibleActionFail, match="another secret"):
+        action.run(task_vars={})
+    assert action.copied == []
+    action.replace = True
+    assert action.run(task_vars={})["changed"] is True
+
+
+def test_the_key_in_use_is_no_reason_to_stop(action):
+    action.source.write_bytes(action.secret)
+    action.there |= {"/etc/munge/munge.key", "/etc/slurm/slurm.conf"}
+    action.run(task_vars={})
+    assert action.copied == [str(action.source)]

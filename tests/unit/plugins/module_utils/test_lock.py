@@ -145,6 +145,23 @@ def test_a_name_that_could_leave_the_directory_is_refused(make, name):
         make(name=name)
 
 
-def test_without_a_lock_directory_the_message_says_what_to_do():
-    with pytest.raises(LockError, match="no writable lock directory"):
-        Lock("x", "y", 0, directories=("/nonexistent",))
+def test_without_a_lock_directory_the_message_says_what_to_do(tmp_path):
+    with pytest.raises(LockError, match="no directory for the lock"):
+        Lock("x", "y", 0, directories=(str(tmp_path / "not" / "there"),))
+
+
+def test_the_directory_is_made_for_us_alone(tmp_path):
+    folder = tmp_path / "locks"
+    with Lock("x", "y", 0, directories=(str(folder),)):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda folder: folder.chmod(0o777), lambda folder: (folder.rmdir(), folder.symlink_to("/"))]
+)
+def test_a_directory_that_others_may_write_to_is_refused(tmp_path, spoil):
+    folder = tmp_path / "locks"
+    folder.mkdir()
+    spoil(folder)
+    with pytest.raises(LockError, match="alone may write to"):
+        Lock("x", "y", 0, directories=(str(folder),))

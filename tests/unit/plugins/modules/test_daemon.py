@@ -159,7 +159,9 @@ def test_what_a_command_says(argv, pattern, good):
 )
 def test_read_back(argv, expected):
     assert (
-        daemon.Service({"name": "x", "files": [], "search_path": [], "readback": argv, "readback_pattern": "a"}).matches()
+        daemon.Service(
+            {"name": "x", "files": [], "search_path": [], "readback": argv, "readback_pattern": "a"}
+        ).matches()
         is expected
     )
 
