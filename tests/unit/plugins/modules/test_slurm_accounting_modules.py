@@ -10,8 +10,8 @@ import os
 import pathlib
 
 import pytest
-from ansible.module_utils.basic import AnsibleModule
 import yaml
+from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _lock
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields
