@@ -116,7 +116,12 @@ def test_a_node_with_jobs_is_not_removed(job):
 
 def test_gres_of_a_node_with_jobs_are_not_changed(job, tmp_path):
     before = configuration()
-    node = {"cpus": 2, "real_memory": 2000, "gres": [{"name": "gpu", "type": "h100", "count": 3, "file": "/dev/nvidia[0-2]"}], "switch": "leaf1"}
+    node = {
+        "cpus": 2,
+        "real_memory": 2000,
+        "gres": [{"name": "gpu", "type": "h100", "count": 3, "file": "/dev/nvidia[0-2]"}],
+        "switch": "leaf1",
+    }
     (tmp_path / "changed.yml").write_text(json.dumps({"all": {"hosts": {"gpu1": {"slurm_compute_node": node}}}}))
     run = site("--limit", "ctl", "-i", str(tmp_path / "changed.yml"))
     assert run.returncode != 0

@@ -16,7 +16,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 @pytest.mark.parametrize("playbook", [["playbooks/site.yml"], ["playbooks/onboard.yml", "-e", "tenant=tenant-foo"]])
 def test_it_changes_nothing(playbook):
-    argv = [sys.executable, str(ROOT / "tests/tools/other_controller.py"), "ansible-playbook", "-i", "inventories/demo/inventory", *playbook]
+    argv = [
+        sys.executable,
+        str(ROOT / "tests/tools/other_controller.py"),
+        "ansible-playbook",
+        "-i",
+        "inventories/demo/inventory",
+        *playbook,
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     counts = re.findall(r"changed=(\d+)", done.stdout)

@@ -135,7 +135,12 @@ def test_module_killed_in_the_middle_of_a_write(reference, slow_writes):
     run = onboard("-e", f"tenancy_slurm_binary_dir={SLOW}")
     wait_for(writing, what="the first write")
     # Its command line is a bare python3; the lock knows its number.
-    said("ctl", "sh", "-c", "kill -9 $(grep -o '\"pid\": [0-9]*' /run/gpuops-tenancy/gpuops-tenancy-slurm-accounting-demo.lock | grep -o '[0-9]*')")
+    said(
+        "ctl",
+        "sh",
+        "-c",
+        "kill -9 $(grep -o '\"pid\": [0-9]*' /run/gpuops-tenancy/gpuops-tenancy-slurm-accounting-demo.lock | grep -o '[0-9]*')",
+    )
     failed = run.wait()
     assert failed.returncode != 0
     # What it had started still writes: the next run has to wait for that too.
