@@ -78,6 +78,7 @@ scenario: venv ## One molecule scenario: S=name, DEBIAN=12 or 13
 	@tests/tools/scenario.sh $(S)
 
 .PHONY: bench
+bench: export TENANCY_TESTBED ?= test-$(DEBIAN)
 bench: venv ## One benchmark: B=name; its last line is a JSON object
 	@python tests/benchmarks/$(B).py
 
@@ -95,5 +96,5 @@ changelog: venv
 
 .PHONY: clean
 clean: ## Remove the cluster, its images and .build
-	@[ ! -x $(BIN)/python ] || python tests/cluster/cluster.py clean
-	@rm -rf $(BUILD)
+	@code=0; [ ! -x $(BIN)/python ] || python tests/cluster/cluster.py clean || code=$$?; \
+	rm -rf $(BUILD) inventories/demo/secrets; exit $$code

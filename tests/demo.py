@@ -10,8 +10,9 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "cluster"))
-from cluster import Cluster, definition
+from cluster import Cluster
 from converge import play
+from definition import definition
 from engine import REPO, ClusterError, Engine, phase
 from remote import gpus_seen, on, said
 
@@ -96,7 +97,7 @@ def show() -> None:
     print("  change a limit in inventories/demo/tenants/tenant-foo.yml, then see what a run would do:")
     print("    .build/venv/bin/ansible-playbook playbooks/onboard.yml -e tenant=tenant-foo --check --diff")
     print("  be root on the controller:")
-    print("    ssh -F .build/cluster/ssh_config ctl")
+    print("    ssh -F .build/cluster/demo/ssh_config ctl")
     print("\n`make down` removes everything again.")
 
 

@@ -160,10 +160,13 @@ def watch(attempts, binary_dir, deadline):
             return
         ids = ",".join(waiting)
         # A job that has left the queue makes squeue fail for the whole list on some versions: only its output counts.
-        queue = run([smoke.program(binary_dir, "squeue"), "--noheader", f"--jobs={ids}", "--format=%i|%T|%N|%r"], timeout=60)
+        queue = run(
+            [smoke.program(binary_dir, "squeue"), "--noheader", f"--jobs={ids}", "--format=%i|%T|%N|%r"], timeout=60
+        )
         smoke.note_queue(attempts, queue.stdout)
         history = run(
-            [smoke.program(binary_dir, "sacct"), "-nPX", f"--jobs={ids}", "--format=jobid,state,nodelist,exitcode"], timeout=60
+            [smoke.program(binary_dir, "sacct"), "-nPX", f"--jobs={ids}", "--format=jobid,state,nodelist,exitcode"],
+            timeout=60,
         )
         smoke.note_history(attempts, history.stdout)
         if time.monotonic() >= until:

@@ -17,9 +17,10 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cluster"))
 sys.path.insert(0, str(HERE))
-from cluster import Cluster, definition
+from cluster import Cluster
 from converge import converged
 from counting import counting_bin, processes
+from definition import definition
 from engine import ClusterError, Engine
 from recorded import module
 from remote import said
@@ -135,7 +136,7 @@ def main() -> int:
     engine = Engine()
     try:
         engine.start()
-        cluster = Cluster(definition(), engine, "test")
+        cluster = Cluster(definition(), engine)
         ours = cluster.running() is None
         if ours:
             converged(cluster, os.environ.get("TENANCY_DEBIAN", "12"))

@@ -2,44 +2,38 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A real Slurm cluster in containers: up, down, snapshot, restore.
 
-What it consists of stands in cluster.yml. One cluster at a time runs on a machine.
+What it consists of stands in cluster.yml; TENANCY_TESTBED names the one to work on (demo).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import sys
 import time
 
 import inventory
-import yaml
 from converge import converged, keep
-from engine import BUILD, LABEL, REPO, ClusterError, Engine, phase, root, run
+from definition import address, definition, gateway, state
+from engine import BUILDER, LABEL, REPO, ClusterError, Engine, phase, run
 from image import build
 
-HERE = pathlib.Path(__file__).resolve().parent
-STATE = BUILD / "cluster"
 SNAPSHOT = "gpuops-tenancy/snapshot"
-PURPOSES = ("demo", "test")
 # What systemd, Slurm and nftables need; --privileged is neither needed nor wanted.
 CAPABILITIES = ["SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE", "SYS_NICE", "DAC_READ_SEARCH", "IPC_LOCK", "AUDIT_CONTROL"]
-
-
-def definition() -> dict:
-    """cluster.yml as a dict."""
-    return yaml.safe_load((HERE / "cluster.yml").read_text())
 
 
 class Cluster:
     """The containers of cluster.yml and the files that lead to them."""
 
-    def __init__(self, spec: dict, engine: Engine, purpose: str = "demo", patience: float = 1):
+    def __init__(self, spec: dict, engine: Engine, patience: float = 1):
         self.spec = spec
         self.engine = engine
-        self.purpose = purpose
+        self.state = state(spec["testbed"])
+        self.mark = f"{LABEL}={spec['testbed']}"
         self.patience = patience  # factor on time limits, for emulated machines
 
     def container(self, host: str) -> str:
@@ -50,16 +44,42 @@ class Cluster:
         return f"{self.spec['name']}-{name}"
 
     def running(self) -> dict | None:
-        """Release, clone and purpose of the cluster that exists on this machine, or None."""
-        found = self.engine.lines("ps", "-a", "--filter", f"label={LABEL}", "--format", '{{.Label "' + LABEL + '"}}')
+        """Release and clone of the cluster that exists on this machine in this testbed, or None."""
+        found = self.engine.lines(
+            "ps", "-a", "--filter", f"label={self.mark}", "--format", '{{.Label "' + LABEL + '.made"}}'
+        )
         return json.loads(found[0]) if found else None
 
     def refuse_second(self) -> None:
-        """One cluster at a time: addresses, ports and Slurm's cgroups are fixed."""
+        """One cluster at a time in a testbed: its addresses and ports are fixed."""
         there = self.running()
         if there:
             raise ClusterError(
-                f"a {there['purpose']} cluster (Debian {there['release']}, from {there['clone']}) is already up: `make down` there first"
+                f"a {self.spec['testbed']} cluster (Debian {there['release']}, from {there['clone']}) is already up: `make down` there first"
+            )
+
+    def _claim(self) -> None:
+        """Create the networks. The engine gives a name and a subnet once: of two `up` at a time one ends here."""
+        for network in self.engine.lines("network", "ls", "-q", "--filter", f"label={self.mark}"):
+            maker = self.engine("network", "inspect", "--format", '{{index .Labels "' + LABEL + '.pid"}}', network)
+            if pathlib.Path(f"/proc/{maker}").exists():
+                raise ClusterError(f"process {maker} is bringing a {self.spec['testbed']} cluster up")
+            self.engine("network", "rm", network)
+        for name, net in self.spec["networks"].items():
+            self.engine(
+                "network",
+                "create",
+                "--label",
+                self.mark,
+                "--label",
+                f"{LABEL}.pid={os.getpid()}",
+                *(["--internal"] if net["internal"] else []),
+                "--ipv6",
+                "--subnet",
+                net["ipv4"],
+                "--subnet",
+                net["ipv6"],
+                self.network(name),
             )
 
     def up(self, release: str, images: dict[str, str] | None = None) -> None:
@@ -71,28 +91,15 @@ class Cluster:
         rel = self.spec["releases"][release]
         image = None if images else build(self.engine, rel["codename"])
         with phase(f"cluster of {len(self.spec['hosts'])} hosts on Debian {release}"):
+            self._claim()
             try:
-                inventory.write_keys(self.spec, STATE, [*self.engine.prefix, "docker"])
-                for name, net in self.spec["networks"].items():
-                    self.engine(
-                        "network",
-                        "create",
-                        "--label",
-                        LABEL,
-                        *(["--internal"] if net["internal"] else []),
-                        "--ipv6",
-                        "--subnet",
-                        net["ipv4"],
-                        "--subnet",
-                        net["ipv6"],
-                        self.network(name),
-                    )
+                inventory.write_keys(self.spec, self.state, [*self.engine.prefix, "docker"])
                 for host in self.spec["hosts"]:
                     self._create(host, release, images[host] if images else image)
                 for host in self.spec["hosts"]:
                     # One after another: systemd in many containers at once fails now and then at its cgroups.
                     self.engine("start", self.container(host))
-                inventory.write(self.spec, STATE, REPO)
+                inventory.write(self.spec, self.state)
                 for host in self.spec["hosts"]:
                     self._await(host)
             except BaseException:
@@ -102,18 +109,19 @@ class Cluster:
     def _create(self, host: str, release: str, image: str) -> None:
         spec = self.spec["hosts"][host]
         name = self.container(host)
-        label = json.dumps({"release": release, "clone": str(REPO), "purpose": self.purpose})
+        made = json.dumps({"release": release, "clone": str(REPO)})
         init = list(self.spec["releases"][release]["init"])
-        if self.engine("info", "--format", "{{.CgroupVersion}}") == "2":
-            # A namespace of its own, made writable by us: the engine would mount it read-only.
-            groups = ["--cgroupns", "private"]
-            init = ["/bin/sh", "-c", 'mount -o remount,rw /sys/fs/cgroup; exec "$@"', "init", *init]
-        else:
-            groups = ["--cgroupns", "host", "--volume", "/sys/fs/cgroup:/sys/fs/cgroup:rw"]
+        # A cgroup namespace of its own, so that clusters do not meet; the engine mounts it read-only, on v1 each
+        # controller apart.
+        writable = (
+            "while read -r _ place kind _; do case $kind in cgroup|cgroup2) mount -o remount,bind,rw $place;; esac;"
+            ' done </proc/mounts; exec "$@"'
+        )
+        init = ["/bin/sh", "-c", writable, "init", *self.spec["releases"][release]["init"]]
         # A name means the address in the cluster network; the others are there for the way back (slurmctld looks up
         # whatever address a multi-homed host gives as its own).
         others = [
-            f"--add-host={other}:{inventory.address(self.spec, other, network)}"
+            f"--add-host={other}:{address(self.spec, other, network)}"
             for other, it in self.spec["hosts"].items()
             if "cluster" in it["networks"] and "cluster" in spec["networks"] and other != host
             for network in sorted(it["networks"], key=lambda name: name != "cluster")
@@ -126,21 +134,25 @@ class Cluster:
             "--hostname",
             host,
             "--label",
-            f"{LABEL}={label}",
+            self.mark,
+            "--label",
+            f"{LABEL}.made={made}",
             *[f"--cap-add={cap}" for cap in CAPABILITIES],
             "--security-opt",
             "seccomp=unconfined",
             "--security-opt",
             "apparmor=unconfined",
-            *groups,
+            "--cgroupns",
+            "private",
             "--tmpfs",
             "/run:exec",
             "--tmpfs",
             "/run/lock",
             "--stop-signal",
             "SIGRTMIN+3",
-            *(["--device-cgroup-rule", "c 195:* rwm"] if spec.get("gpus") else []),
-            *(["--publish", f"127.0.0.1:{spec['ssh_port']}:22"] if "ssh_port" in spec else []),
+            # One rule for each: on v1, a group below that denies 195:1 does not get past a rule for 195:*.
+            *[f"--device-cgroup-rule=c 195:{number} rwm" for number in range(spec.get("gpus", 0))],
+            *(["--publish", f"127.0.0.1:{spec['ssh_port']}:22"] if spec["published"] else []),
             *others,
             *self._attach(host, first),
             "--network",
@@ -150,15 +162,15 @@ class Cluster:
         )
         for network in rest:
             self.engine("network", "connect", *self._attach(host, network), self.network(network), name)
-        for source, target in inventory.files_for(host, spec, STATE).items():
+        for source, target in inventory.files_for(host, spec, self.state).items():
             self.engine("cp", str(source), f"{name}:{target}")
 
     def _attach(self, host: str, network: str) -> list[str]:
         return [
             "--ip",
-            inventory.address(self.spec, host, network),
+            address(self.spec, host, network),
             "--ip6",
-            inventory.address(self.spec, host, network, 6),
+            address(self.spec, host, network, 6),
         ]
 
     def _await(self, host: str) -> None:
@@ -169,7 +181,9 @@ class Cluster:
             state = run(
                 [*self.engine.prefix, "docker", "exec", name, "systemctl", "is-system-running"], check=False
             ).stdout.strip()
-            login = run(["ssh", "-F", str(STATE / "ssh_config"), host, "echo $SSH_CONNECTION"], check=False, timeout=60)
+            login = run(
+                ["ssh", "-F", str(self.state / "ssh_config"), host, "echo $SSH_CONNECTION"], check=False, timeout=60
+            )
             if state in ("running", "degraded") and login.returncode == 0:
                 break
             if time.monotonic() > deadline:
@@ -178,25 +192,27 @@ class Cluster:
                     f"{host} is {state or 'down'} after 120 s; ssh says: {login.stderr.strip()}; {logs.stdout[-500:]}"
                 )
             time.sleep(0.5)
-        if "ssh_port" in self.spec["hosts"][host]:
+        if self.spec["hosts"][host]["published"]:
             seen = login.stdout.split()[0]
-            gateway = inventory.gateway(self.spec, "management")
-            if seen != gateway:
-                raise ClusterError(f"sshd on {host} sees {seen} instead of management's gateway {gateway}")
+            expected = gateway(self.spec, "management")
+            if seen != expected:
+                raise ClusterError(f"sshd on {host} sees {seen} instead of management's gateway {expected}")
+
+    def refuse_foreign(self) -> None:
+        """A cluster of another clone is that clone's to remove, as long as it exists."""
+        there = self.running()
+        if there and there["clone"] != str(REPO) and pathlib.Path(there["clone"]).exists():
+            raise ClusterError(f"the {self.spec['testbed']} cluster is from {there['clone']}: `make down` there")
 
     def down(self) -> None:
-        """Remove containers, networks, the hosts' cgroups and our files."""
-        containers = self.engine.lines("ps", "-aq", "--filter", f"label={LABEL}")
+        """Remove containers (and with them their cgroups), networks and our files."""
+        containers = self.engine.lines("ps", "-aq", "--filter", f"label={self.mark}")
         if containers:
             self.engine("rm", "-f", "-v", *containers)
-        for network in self.engine.lines("network", "ls", "-q", "--filter", f"label={LABEL}"):
+        for network in self.engine.lines("network", "ls", "-q", "--filter", f"label={self.mark}"):
             self.engine("network", "rm", network)
-        # Slurm's job groups lie at the root on v1 and outlive the container.
-        for host in self.spec["hosts"]:
-            for group in sorted(pathlib.Path("/sys/fs/cgroup").glob(f"*/slurm_{host}"), reverse=True):
-                run(root(["find", str(group), "-depth", "-type", "d", "-exec", "rmdir", "{}", ";"]), check=False)
-        shutil.rmtree(STATE, ignore_errors=True)
-        inventory.path(REPO).unlink(missing_ok=True)
+        shutil.rmtree(self.state, ignore_errors=True)
+        inventory.path(self.spec["testbed"]).unlink(missing_ok=True)
 
     def _snapshot_image(self, name: str, host: str) -> str:
         return f"{SNAPSHOT}:{name}-{host}"
@@ -241,6 +257,27 @@ class Cluster:
                 self.engine.ok("rmi", image)
 
 
+def clean(engine: Engine) -> int:
+    """Remove all there is of this clone, and the images; what cannot be removed is named, and does not stop the rest."""
+    left = []
+    for name in definition()["testbeds"]:
+        cluster = Cluster(definition(name), engine)
+        try:
+            cluster.refuse_foreign()
+            cluster.down()
+        except ClusterError as error:
+            left.append(str(error))
+    for container in engine.lines("ps", "-aq", "--filter", f"label={BUILDER}"):
+        engine.ok("rm", "-f", container)
+    for image in engine.lines("images", "--format", "{{.Repository}}:{{.Tag}}", "gpuops-tenancy/*"):
+        if not engine.ok("rmi", image):
+            left.append(f"image {image} is in use")
+    engine.stop()
+    for what in left:
+        print(f"cluster: not removed: {what}", file=sys.stderr)
+    return 1 if left else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
@@ -256,18 +293,16 @@ def main() -> int:
         "--release", default="12"
     )
     down = commands.add_parser("down", help="remove containers, networks, cgroups and files")
-    down.add_argument("--only", choices=PURPOSES, help="leave a cluster alone that is there for another purpose")
     down.add_argument("--keep-engine", action="store_true", help="leave a daemon running that we started")
     for name, text in (("snapshot", "keep the hosts' state"), ("restore", "go back to a kept state")):
         commands.add_parser(name, help=text).add_argument("name")
     commands.add_parser("forget", help="remove all snapshots")
-    commands.add_parser("clean", help="down, and remove snapshots and images too")
-    parser.add_argument("--purpose", choices=PURPOSES, default="demo", help="what a new cluster is for")
+    commands.add_parser("clean", help="all of this clone's clusters down, and remove snapshots and images too")
     args = parser.parse_args()
 
     engine = Engine()
-    cluster = Cluster(definition(), engine, args.purpose)
     try:
+        cluster = Cluster(definition(), engine)
         engine.start()
         if args.command == "up":
             cluster.up(args.release)
@@ -276,22 +311,18 @@ def main() -> int:
         elif args.command == "keep":
             keep(cluster, args.release)
         elif args.command == "down":
-            there = cluster.running()
-            if not (args.only and there and (there["purpose"], there["clone"]) != (args.only, str(REPO))):
-                cluster.down()
-                if not args.keep_engine:
-                    engine.stop()
+            cluster.refuse_foreign()
+            cluster.down()
+            if not args.keep_engine:
+                engine.stop()
         elif args.command == "build":
-            print(build(engine, definition()["releases"][args.release]["codename"]))
+            print(build(engine, cluster.spec["releases"][args.release]["codename"]))
         elif args.command in ("snapshot", "restore"):
             getattr(cluster, args.command)(args.name)
         elif args.command == "forget":
             cluster.forget()
         elif args.command == "clean":
-            cluster.down()
-            for image in engine.lines("images", "--format", "{{.Repository}}:{{.Tag}}", "gpuops-tenancy/*"):
-                engine("rmi", image)
-            engine.stop()
+            return clean(engine)
     except ClusterError as error:
         print(f"cluster: {error}", file=sys.stderr)
         return 1

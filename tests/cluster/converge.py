@@ -11,8 +11,10 @@ import re
 import subprocess
 import sys
 
+from definition import inventory_folder
 from engine import BUILD, REPO, ClusterError, phase
 from image import tag
+from inventory import identity
 
 # What the converged state depends on; a change in any of it makes a new snapshot.
 SOURCES = ("roles", "playbooks", "plugins", "inventories/demo/inventory/group_vars", "tests/cluster")
@@ -20,7 +22,7 @@ RECAP = re.compile(r"^(\S+)\s+: ok=(\d+)\s+changed=(\d+)\s+unreachable=(\d+)\s+f
 
 
 def play(playbook: str, *args: str, quiet: bool = False, check: bool = True, env: dict | None = None):
-    """Run a playbook on the demo inventory.
+    """Run a playbook on the testbed's inventory.
 
     Returns the finished process with `changed`, the sum over all hosts, and `recap`, host -> counts, added to it.
     """
@@ -31,7 +33,7 @@ def play(playbook: str, *args: str, quiet: bool = False, check: bool = True, env
         **(env or {}),
     }
     program = pathlib.Path(sys.executable).parent / "ansible-playbook"
-    argv = [str(program), "-i", str(REPO / "inventories/demo/inventory"), playbook, *args]
+    argv = [str(program), "-i", str(inventory_folder()), playbook, *args]
     process = subprocess.Popen(
         argv,
         cwd=REPO,
@@ -60,10 +62,10 @@ def play(playbook: str, *args: str, quiet: bool = False, check: bool = True, env
     return done
 
 
-def fingerprint(codename: str) -> str:
+def fingerprint(codename: str, testbed: str) -> str:
     """Changes with everything that the converged state is made from."""
-    # The clone too: its secrets folder holds the key that the hosts have.
-    digest = hashlib.sha256(f"{tag(codename)} {REPO}".encode())
+    # Its secrets too: the hosts have the key that lies beside the inventory.
+    digest = hashlib.sha256(f"{tag(codename)} {identity(testbed)}".encode())
     for source in SOURCES:
         for path in sorted((REPO / source).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
@@ -71,21 +73,23 @@ def fingerprint(codename: str) -> str:
     return digest.hexdigest()[:12]
 
 
-def _name(cluster, release: str) -> str:
-    return f"converged-{release}-{fingerprint(cluster.spec['releases'][release]['codename'])}"
+def _name(cluster, release: str) -> tuple[str, str]:
+    """Name of the current snapshot, and what the names of its predecessors begin with."""
+    prefix = f"converged-{cluster.spec['testbed']}-{release}-"
+    return prefix + fingerprint(cluster.spec["releases"][release]["codename"], cluster.spec["testbed"]), prefix
 
 
 def keep(cluster, release: str) -> None:
-    """Keep the running cluster as the converged state; older ones of the release go."""
-    name = _name(cluster, release)
-    cluster.forget(f"converged-{release}-", keep=name)
+    """Keep the running cluster as the converged state; older ones of the testbed go."""
+    name, prefix = _name(cluster, release)
+    cluster.forget(prefix, keep=name)
     cluster.snapshot(name)
 
 
 def converged(cluster, release: str) -> None:
     """A cluster on which site.yml has run: from a snapshot where one is current, else from bare hosts."""
     cluster.refuse_second()
-    name = _name(cluster, release)
+    name, _prefix = _name(cluster, release)
     if cluster.has_snapshot(name):
         cluster.restore(name)
         return

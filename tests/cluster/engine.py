@@ -16,6 +16,7 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = REPO / ".build"
 DOCKERD_PID = BUILD / "dockerd.pid"
 LABEL = "gpuops.tenancy.cluster"
+BUILDER = "gpuops.tenancy.builder"
 
 
 class ClusterError(Exception):
@@ -102,10 +103,9 @@ class Engine:
             "the container engine did not start within 60 s; see .build/dockerd.log or `journalctl -u docker`"
         )
 
-    @staticmethod
-    def stop() -> None:
-        """Stop a daemon that we started; the system's own is left alone."""
-        if not DOCKERD_PID.exists():
+    def stop(self) -> None:
+        """Stop a daemon that we started and that no cluster needs; the system's own is left alone."""
+        if not DOCKERD_PID.exists() or self.lines("ps", "-q", "--filter", f"label={LABEL}"):
             return
         pid = int(DOCKERD_PID.read_text())
         DOCKERD_PID.unlink()

@@ -13,7 +13,7 @@ import pathlib
 import shutil
 import subprocess
 
-from engine import BUILD, ClusterError, Engine, phase, root, run
+from engine import BUILD, BUILDER, ClusterError, Engine, phase, root, run
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROVISION = HERE / "image" / "provision.sh"
@@ -60,9 +60,7 @@ def build(engine: Engine, codename: str) -> str:
     base = _import_base(engine, codename)
     with phase(f"host image of {codename}"):
         # The build alone may use the machine's own network: where the bridge has no way out, packages still come.
-        container = engine(
-            "create", "--network", "host", "--label", "gpuops.tenancy.build", base, "/bin/sh", "/provision.sh"
-        )
+        container = engine("create", "--network", "host", "--label", BUILDER, base, "/bin/sh", "/provision.sh")
         try:
             engine("cp", str(PROVISION), f"{container}:/provision.sh")
             done = subprocess.run(

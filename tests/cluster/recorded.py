@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+from definition import inventory_folder
 from engine import BUILD, REPO
 
 BIN = pathlib.Path(sys.executable).parent
@@ -85,19 +86,20 @@ class Started:
 
 
 def playbook(name: str, *args: str, kill_after: int = 0) -> Started:
-    """Start one of the collection's playbooks on the demo inventory."""
-    inventory = str(REPO / "inventories/demo/inventory")
-    return Started([str(BIN / "ansible-playbook"), "-i", inventory, str(REPO / "playbooks" / name), *args], kill_after)
+    """Start one of the collection's playbooks on the testbed's inventory."""
+    return Started(
+        [str(BIN / "ansible-playbook"), "-i", str(inventory_folder()), str(REPO / "playbooks" / name), *args],
+        kill_after,
+    )
 
 
 def module(host: str, name: str, arguments: dict, *options: str) -> Run:
     """Run one module on one host."""
-    inventory = str(REPO / "inventories/demo/inventory")
     started = Started(
         [
             str(BIN / "ansible"),
             "-i",
-            inventory,
+            str(inventory_folder()),
             host,
             "-m",
             f"gpuops.tenancy.{name}",

@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-import pathlib
 import shlex
 import subprocess
 
-SSH_CONFIG = pathlib.Path(__file__).resolve().parents[2] / ".build" / "cluster" / "ssh_config"
+from definition import state
 
 # Opens each GPU: ENXIO means that the device cgroup allowed it (no driver answers), EPERM that it did not.
 OPEN_GPUS = """
@@ -26,7 +25,7 @@ for n in range(4):
 def ssh_argv(host: str, argv: list[str], user: str | None = None) -> list[str]:
     """The ssh command that runs a program on a host, as root or as another of its users."""
     command = argv if user is None else ["runuser", "-u", user, "--", *argv]
-    return ["ssh", "-F", str(SSH_CONFIG), host, shlex.join(command)]
+    return ["ssh", "-F", str(state() / "ssh_config"), host, shlex.join(command)]
 
 
 def on(host: str, *argv: str, user: str | None = None, stdin: str | None = None, timeout: float = 120):

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
-from engine import BUILD, REPO, ClusterError, Engine, phase, run
+from engine import BUILD, BUILDER, REPO, ClusterError, Engine, phase, run
 from image import build
 
 PACKAGES = "python3-venv openssh-client git make"
@@ -42,7 +42,7 @@ def image(engine: Engine, codename: str) -> str:
             if pathlib.Path(certificates).exists()
             else []
         )
-        container = engine("create", "--network", "host", *trust, base, "/bin/sh", "-ec", script)
+        container = engine("create", "--network", "host", "--label", BUILDER, *trust, base, "/bin/sh", "-ec", script)
         try:
             engine("cp", str(REPO / "requirements-dev.txt"), f"{container}:/requirements-dev.txt")
             done = run([*engine.prefix, "docker", "start", "--attach", container], check=False, timeout=1800)

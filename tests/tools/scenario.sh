@@ -11,5 +11,10 @@ export MOLECULE_PROJECT_DIRECTORY=$PWD
     exit 2
 }
 start=converged
+export TENANCY_TESTBED=${TENANCY_TESTBED:-test-$TENANCY_DEBIAN}
+TENANCY_INVENTORY=$(python tests/cluster/definition.py)
+MOLECULE_EPHEMERAL_DIRECTORY=$PWD/.build/molecule/$TENANCY_TESTBED/$1
+export TENANCY_INVENTORY MOLECULE_EPHEMERAL_DIRECTORY
+mkdir -p "$MOLECULE_EPHEMERAL_DIRECTORY"
 [ "$1" != default ] || start=bare
 exec env TENANCY_START="$start" molecule -c molecule/config.yml test --scenario-name "$1"

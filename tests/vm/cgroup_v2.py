@@ -16,8 +16,9 @@ import sys
 from vm import Machine
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
-from cluster import Cluster, definition
+from cluster import Cluster
 from converge import play
+from definition import definition
 from engine import ClusterError, Engine, phase
 from image import build
 from remote import gpus_seen, said
@@ -41,6 +42,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--release", default="13", choices=sorted(definition()["releases"]))
     release = parser.parse_args().release
+    os.environ["TENANCY_TESTBED"] = "vm"
     spec = definition()
     spec["hosts"] = {host: spec["hosts"][host] for host in HOSTS}
     machine = Machine()
@@ -52,7 +54,7 @@ def main() -> int:
         os.environ["DOCKER_HOST"] = os.environ["TENANCY_VM_DOCKER"]
         engine = Engine()
         engine.start()
-        cluster = Cluster(spec, engine, "test", patience=10)
+        cluster = Cluster(spec, engine, patience=10)
         cluster.up(release)
         try:
             with phase("site.yml"):

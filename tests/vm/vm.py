@@ -25,7 +25,7 @@ PACKAGES = (
     "docker.io,docker-cli,iptables,ca-certificates"
 )
 DISK = "8G"
-SSH_PORT = 22999
+SSH_PORT = 22899
 # Emulation is about ten times slower than the machine itself.
 BOOT_TIMEOUT = 900
 STATE = BUILD / "vm"

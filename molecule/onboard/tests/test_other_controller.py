@@ -12,6 +12,8 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "cluster"))
+from definition import inventory_folder
 
 
 @pytest.mark.parametrize("playbook", [["playbooks/site.yml"], ["playbooks/onboard.yml", "-e", "tenant=tenant-foo"]])
@@ -21,7 +23,7 @@ def test_it_changes_nothing(playbook):
         str(ROOT / "tests/tools/other_controller.py"),
         "ansible-playbook",
         "-i",
-        "inventories/demo/inventory",
+        str(inventory_folder()),
         *playbook,
     ]
     done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600, check=False)

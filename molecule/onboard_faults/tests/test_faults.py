@@ -12,6 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
+from definition import definition
 from engine import Engine
 from recorded import module, playbook
 from remote import gpus_seen, on, said
@@ -208,7 +209,7 @@ def test_site_killed_after_every_task_that_changed_something():
 def restart(host: str) -> None:
     engine = Engine()
     engine.start()
-    engine("restart", "-t", "30", f"tenancy-{host}", timeout=120)
+    engine("restart", "-t", "30", f"{definition()['name']}-{host}", timeout=120)
 
 
 @pytest.mark.parametrize("host", ["ctl", "gpu1"])
