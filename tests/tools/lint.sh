@@ -20,6 +20,7 @@ check() {
 }
 
 check ruff ruff check --quiet .
+check format ruff format --quiet --check .
 check yamllint yamllint --strict .
 check reuse reuse lint --quiet
 check changelog antsibull-changelog lint
