@@ -18,12 +18,27 @@ import time
 import inventory
 from converge import converged, keep
 from definition import address, definition, gateway, state
-from engine import BUILDER, LABEL, REPO, ClusterError, Engine, phase, run
+from engine import BUILDER, LABEL, REPO, ClusterError, Engine, phase, root, run
 from image import build
 
 SNAPSHOT = "gpuops-tenancy/snapshot"
 # What systemd, Slurm and nftables need; --privileged is neither needed nor wanted.
 CAPABILITIES = ["SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE", "SYS_NICE", "DAC_READ_SEARCH", "IPC_LOCK", "AUDIT_CONTROL"]
+
+
+# A host's systemd and D-Bus take five instances, all of them root's; the kernel's default of 128 ends at four clusters.
+INOTIFY = pathlib.Path("/proc/sys/fs/inotify/max_user_instances")
+INSTANCES = 1024
+
+
+def raise_inotify_limit() -> None:
+    """Without it the systemd of the next host hangs and says nothing."""
+    there = int(INOTIFY.read_text())
+    if there < INSTANCES:
+        print(
+            f"cluster: fs.inotify.max_user_instances raised from {there} to {INSTANCES} until reboot", file=sys.stderr
+        )
+        run(root(["tee", str(INOTIFY)]), stdin=str(INSTANCES))
 
 
 class Cluster:
@@ -92,6 +107,7 @@ class Cluster:
         image = None if images else build(self.engine, rel["codename"])
         with phase(f"cluster of {len(self.spec['hosts'])} hosts on Debian {release}"):
             self._claim()
+            raise_inotify_limit()
             try:
                 inventory.write_keys(self.spec, self.state, [*self.engine.prefix, "docker"])
                 for host in self.spec["hosts"]:

@@ -8,6 +8,7 @@ Runs a command in a container of the Debian release whose Python can have it, wi
 from __future__ import annotations
 
 import hashlib
+import os
 import pathlib
 import subprocess
 import sys
@@ -75,6 +76,8 @@ def main() -> int:
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     options = [word for key, value in environment.items() for word in ("-e", f"{key}={value}")]
+    # As whoever calls, so that what it leaves in the checkout is theirs; ssh wants to know the name.
+    options += ["--user", f"{os.getuid()}:{os.getgid()}", "-v", "/etc/passwd:/etc/passwd:ro"]
     argv = ["run", "--rm", "--network", "host", "-v", f"{REPO}:{REPO}", "-w", str(REPO), *options, name, *sys.argv[1:]]
     return subprocess.run([*engine.prefix, "docker", *argv], check=False).returncode
 
