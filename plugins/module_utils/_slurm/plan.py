@@ -177,13 +177,21 @@ class _Planner:
         final = qos.Tree(self.scope.parents, rows, fixed)
         now = qos.Tree(self.scope.before, {key: self.own(key) for key in self.rows}, self.fixed_lists())
         for key in sorted(rows):
-            if final.fits(key) or final.listed(key) == self.block:
+            if final.fits(key) or final.listed(key) == self.block or self.stays_blocked(key, final.default(key)):
                 continue
             if key in self.wanted or now.fits(key):
                 self.problems.append(
                     f"{label(key)}: default QOS {final.default(key)} is not in its list "
                     f"({', '.join(sorted(final.listed(key))) or 'empty'}); add it to qos, or choose another default_qos"
                 )
+
+    def stays_blocked(self, key: Key, default: str | None) -> bool:
+        """The default is a block's that the row is under or, being new, comes under: its own list waits with it."""
+        above = self.overlay.above(key)
+        under = self.is_blocked(key) or (
+            key not in self.rows and above is not None and self.overlay.listed(above) == self.block
+        )
+        return default == self.desired.block_qos and under
 
     def own(self, key: Key) -> tuple[frozenset[str], str | None]:
         given = self.rows[key].values

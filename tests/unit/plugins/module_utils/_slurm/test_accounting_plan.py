@@ -268,6 +268,14 @@ class TestBlock:
             assert after.associations[key].values["default_qos"] == "blocked"
         assert made.blocked == ["account new", "user cy in ml"]
 
+    def test_its_default_is_not_held_against_a_narrower_list_below(self):
+        state = world({"foo": ("root", BLOCK)}, {})
+        accounts = [account("foo"), account("a", "foo"), account("b", "a", qos=["high"], default_qos="")]
+        made = plan(state, ["foo"], accounts)
+        after = applied(state, made)
+        assert after.associations[("b", "", "")].values["qos"] == {"blocked"}
+        assert plan(after, ["foo"], accounts).as_list() == []
+
     def test_follows_a_blocked_person_to_another_team(self):
         state = world(
             {"foo": ("root", {}), "a": ("foo", {}), "b": ("foo", {})},
