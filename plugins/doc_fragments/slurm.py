@@ -9,10 +9,13 @@ class ModuleDocFragment:
     # What every module that writes to slurmdbd takes.
     DOCUMENTATION = r"""
 options:
-  binary_dir:
+  search_path:
     description:
-      - Directory of C(sacctmgr) and C(squeue), for a Slurm that is not in the search path.
-    type: path
+      - Directories that are searched for programs, in this order, and no others. Name Slurm's own first where it is not
+        in C(/usr).
+    type: list
+    elements: path
+    default: [/usr/local/sbin, /usr/local/bin, /usr/sbin, /usr/bin, /sbin, /bin]
   lock_timeout:
     description:
       - Seconds to wait for another writer of accounting on this host. After that the module fails and names who holds

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import typing as t
@@ -19,6 +20,8 @@ import typing as t
 DEFAULT_TIMEOUT = 60.0
 # How long a command that was told to stop may take before it is killed.
 GRACE = 5.0
+# The default of every option search_path.
+SEARCH_PATH = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
 _STDERR_SHOWN = 2000
 
 
@@ -62,6 +65,22 @@ class CommandTimeout(CommandError):
 
 class CommandFailed(CommandError):
     """The program ended with a status that the caller does not accept."""
+
+
+def find(program: str, search_path: t.Sequence[str]) -> str | None:
+    return shutil.which(program, path=os.pathsep.join(search_path))
+
+
+def located(program: str, search_path: t.Sequence[str]) -> str:
+    """Its path. Never that of another one which is not in the search path; without one the name is left alone.
+
+    :raises CommandMissing: it is in none of the directories.
+    """
+    path = find(program, search_path) if search_path else program
+    if path is None:
+        where = ":".join(search_path)
+        raise CommandMissing(f"there is no {program} in {where}; install it, or correct search_path", [program])
+    return path
 
 
 def run(

@@ -28,6 +28,11 @@ _NAME = re.compile(r"^[a-z0-9][a-z0-9._-]*$")
 _POLL = 0.25
 
 
+def lock_name(kind: str, what: str) -> str:
+    """A name for the lock of one object. Two objects may share one; an object never has two."""
+    return f"{kind}-{re.sub(r'[^a-z0-9._-]', '-', what.lower())}"
+
+
 class LockError(Exception):
     """The lock cannot be used at all (no directory, not a plain file of ours)."""
 

@@ -20,6 +20,8 @@ author:
   - gpuops.tenancy contributors (@gpuops)
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
+  - gpuops.tenancy.host.lock
+  - gpuops.tenancy.host.programs
 attributes:
   check_mode:
     support: full
@@ -85,12 +87,6 @@ options:
       - The process has to be younger than the files afterwards, as after a restart.
     type: bool
     default: false
-  search_path:
-    description:
-      - Directories that are searched first for the programs of O(ready) and O(readback).
-    type: list
-    elements: path
-    default: []
   timeout:
     description:
       - Seconds until a started service must be ready.
@@ -153,15 +149,14 @@ remaining:
   elements: str
 """
 
-import os
 import re
-import shutil
 import socket
 import time
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command, _systemd
+from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, LockError, lock_name
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import CHANGE, DISRUPTIVE, SAFE, Change, Plan
 
 POLL = 0.5
@@ -183,9 +178,10 @@ def argument_spec() -> dict[str, t.Any]:
         "readback": {"type": "list", "elements": "str", "default": []},
         "readback_pattern": {"type": "str", "default": ""},
         "reload": {"type": "bool", "default": False},
-        "search_path": {"type": "list", "elements": "path", "default": []},
+        "search_path": {"type": "list", "elements": "path", "default": _command.SEARCH_PATH},
         "timeout": {"type": "int", "default": 90},
         "pending": {"type": "bool", "default": False},
+        "lock_timeout": {"type": "int", "default": 300},
     }
 
 
@@ -257,8 +253,7 @@ class Service:
         self.name = params["name"]
 
     def located(self, argv: t.Sequence[str]) -> list[str]:
-        path = os.pathsep.join([*self.params["search_path"], os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-        return [shutil.which(argv[0], path=path) or argv[0], *argv[1:]]
+        return [_command.located(argv[0], self.params["search_path"]), *argv[1:]]
 
     def says(self, argv: t.Sequence[str], pattern: str) -> tuple[bool, str]:
         try:
@@ -322,13 +317,13 @@ class Service:
         raise NotReady(f"{self.name} did not come up: {said}" + (f"; its journal ends with: {last}" if last else ""))
 
 
-def run(module: AnsibleModule, result: dict[str, t.Any]) -> None:
+def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = ()) -> None:
     params = module.params
     service = Service(params)
     unit = _systemd.read(params["name"])
     if unit.stale and not module.check_mode:
         # A unit file or drop-in is newer than systemd's copy. Nothing that runs notices.
-        _command.run(["systemctl", "daemon-reload"], ok=(0,))
+        _command.run(["systemctl", "daemon-reload"], pass_fds=fds, ok=(0,))
         unit = _systemd.read(params["name"])
     if not unit.loaded and params["state"] == "stopped":
         return
@@ -350,7 +345,7 @@ def run(module: AnsibleModule, result: dict[str, t.Any]) -> None:
     if module.check_mode:
         return
     for argv in commands:
-        _command.run(argv, timeout=params["timeout"] + 60, ok=(0,))
+        _command.run(argv, timeout=params["timeout"] + 60, pass_fds=fds, ok=(0,))
         result["applied"].append(result["remaining"].pop(0))
     if params["state"] == "started":
         # Also when nothing had to be done: a run that was killed while it waited left a service that may never have come up.
@@ -363,8 +358,14 @@ def main() -> None:
         "changed": False, "reasons": [], "commands": [], "diff": {}, "plan": [], "applied": [], "remaining": [],
     }  # fmt: skip
     try:
-        run(module, result)
-    except (NotReady, _command.CommandError, OSError) as exc:
+        if module.check_mode:
+            run(module, result)
+        else:
+            # Also while it waits: another run must not restart what this one waits for.
+            name = lock_name("daemon", module.params["name"])
+            with Lock(name, purpose=f"daemon {module.params['name']}", timeout=module.params["lock_timeout"]) as lock:
+                run(module, result, lock.fds)
+    except (NotReady, _command.CommandError, LockError, OSError) as exc:
         result["changed"] = bool(result["applied"])
         message = str(exc)
         if isinstance(exc, _command.CommandError) and result["commands"]:

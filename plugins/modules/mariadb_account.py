@@ -17,6 +17,8 @@ author:
   - gpuops.tenancy contributors (@gpuops)
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
+  - gpuops.tenancy.host.lock
+  - gpuops.tenancy.host.programs
 attributes:
   check_mode:
     support: full
@@ -92,11 +94,11 @@ remaining:
   elements: str
 """
 
-import shutil
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command, _mariadb
+from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, LockError
 
 
 def argument_spec() -> dict[str, t.Any]:
@@ -106,18 +108,58 @@ def argument_spec() -> dict[str, t.Any]:
         "host": {"type": "str", "default": "localhost"},
         "password": {"type": "str", "required": True, "no_log": True},
         "socket": {"type": "path"},
+        "search_path": {"type": "list", "elements": "path", "default": _command.SEARCH_PATH},
+        "lock_timeout": {"type": "int", "default": 300},
     }
 
 
-def execute(sql: str, socket: str | None) -> str:
-    program = shutil.which("mariadb") or shutil.which("mysql") or "mariadb"
-    argv = [program, "--batch", "--skip-column-names", "--user=root", *([f"--socket={socket}"] if socket else [])]
-    return _command.run(argv, timeout=120, stdin=sql, ok=(0,)).stdout
+class Server:
+    def __init__(self, params: t.Mapping[str, t.Any], fds: t.Sequence[int]) -> None:
+        self.params = params
+        self.fds = fds
+
+    def execute(self, sql: str) -> str:
+        path, socket = self.params["search_path"], self.params["socket"]
+        program = _command.find("mariadb", path) or _command.find("mysql", path) or _command.located("mariadb", path)
+        argv = [program, "--batch", "--skip-column-names", "--user=root", *([f"--socket={socket}"] if socket else [])]
+        return _command.run(argv, timeout=120, stdin=sql, pass_fds=self.fds, ok=(0,)).stdout
+
+    def read(self, want: _mariadb.Wanted) -> _mariadb.Current:
+        return _mariadb.parse(self.execute(_mariadb.query(want)))
+
+
+def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = ()) -> None:
+    params = module.params
+    server = Server(params, fds)
+    want = _mariadb.wanted(params["database"], params["user"], params["host"], params["password"])
+    try:
+        now = server.read(want)
+    except _command.CommandError as exc:
+        if not module.check_mode:
+            raise
+        module.warn(f"MariaDB cannot be asked yet: {exc}")
+        now = _mariadb.Current()
+    plan = _mariadb.plan(want, now)
+    todo = _mariadb.statements(want, plan)
+    result.update(
+        changed=plan.changed,
+        plan=plan.as_list(),
+        diff=plan.diff("on the server", "wanted"),
+        commands=[_mariadb.printable(statement) for statement in todo],
+        remaining=[_mariadb.printable(statement) for statement in todo],
+    )
+    if not plan.changed or module.check_mode:
+        return
+    for statement in todo:
+        server.execute(statement)
+        result["applied"].append(result["remaining"].pop(0))
+    left = _mariadb.plan(want, server.read(want))
+    if left.changed:
+        raise ValueError(f"MariaDB accepted the statements but still differs: {left.as_list()}")
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    params = module.params
     result: dict[str, t.Any] = {
         "changed": False,
         "commands": [],
@@ -127,31 +169,12 @@ def main() -> None:
         "remaining": [],
     }
     try:
-        want = _mariadb.wanted(params["database"], params["user"], params["host"], params["password"])
-        try:
-            now = _mariadb.parse(execute(_mariadb.query(want), params["socket"]))
-        except _command.CommandError as exc:
-            if not module.check_mode:
-                raise
-            module.warn(f"MariaDB cannot be asked yet: {exc}")
-            now = _mariadb.Current()
-        plan = _mariadb.plan(want, now)
-        todo = _mariadb.statements(want, plan)
-        result.update(
-            changed=plan.changed,
-            plan=plan.as_list(),
-            diff=plan.diff("on the server", "wanted"),
-            commands=[_mariadb.printable(statement) for statement in todo],
-            remaining=[_mariadb.printable(statement) for statement in todo],
-        )
-        if plan.changed and not module.check_mode:
-            for statement in todo:
-                execute(statement, params["socket"])
-                result["applied"].append(result["remaining"].pop(0))
-            left = _mariadb.plan(want, _mariadb.parse(execute(_mariadb.query(want), params["socket"])))
-            if left.changed:
-                raise ValueError(f"MariaDB accepted the statements but still differs: {left.as_list()}")
-    except (_command.CommandError, ValueError) as exc:
+        if module.check_mode:
+            run(module, result)
+        else:
+            with Lock("mariadb", purpose="mariadb_account", timeout=module.params["lock_timeout"]) as lock:
+                run(module, result, lock.fds)
+    except (_command.CommandError, LockError, ValueError) as exc:
         result["changed"] = bool(result["applied"])
         module.fail_json(msg=str(exc), **result)
     del result["applied"], result["remaining"]

@@ -17,6 +17,7 @@ author:
   - gpuops.tenancy contributors (@gpuops)
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
+  - gpuops.tenancy.host.lock
 attributes:
   check_mode:
     support: full
@@ -141,6 +142,7 @@ def argument_spec():
         "create_home": {"type": "bool", "default": False},
         "uid_min": {"type": "int", "default": 1000},
         "uid_max": {"type": "int", "default": 59999},
+        "lock_timeout": {"type": "int", "default": 300},
     }
 
 
@@ -175,7 +177,7 @@ def main():
         changes, users = make_plan(params)
         argvs = posix_users.commands(changes, users, params["create_home"])
         if argvs and not module.check_mode:
-            with Lock("posix-users", purpose="posix_users") as lock:
+            with Lock("posix-users", purpose="posix_users", timeout=params["lock_timeout"]) as lock:
                 # Another run may have created some of them while we waited.
                 changes, users = make_plan(params)
                 argvs = posix_users.commands(changes, users, params["create_home"])

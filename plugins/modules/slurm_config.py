@@ -20,6 +20,9 @@ author:
   - gpuops.tenancy contributors (@gpuops)
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
+  - gpuops.tenancy.attributes.actiongroup_slurm
+  - gpuops.tenancy.host.lock
+  - gpuops.tenancy.host.programs
 attributes:
   check_mode:
     support: full
@@ -120,17 +123,6 @@ options:
         refused too, unless this host is the controller and slurmctld has never run.
     type: bool
     default: false
-  search_path:
-    description:
-      - Where Slurm's programs are.
-    type: list
-    elements: path
-    default: [/usr/local/sbin, /usr/local/bin, /usr/sbin, /usr/bin, /sbin, /bin]
-  lock_timeout:
-    description:
-      - Seconds to wait for another run that writes on this host.
-    type: int
-    default: 120
 seealso:
   - module: gpuops.tenancy.daemon
 """
@@ -205,7 +197,7 @@ import shlex
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuops.tenancy.plugins.module_utils._command import CommandError
+from ansible_collections.gpuops.tenancy.plugins.module_utils._command import SEARCH_PATH, CommandError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, LockError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import Plan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import check, deploy, guard
@@ -247,12 +239,8 @@ def argument_spec() -> dict[str, t.Any]:
         "node": {"type": "str", "default": ""},
         "controller": {"type": "bool", "default": False},
         "guard": {"type": "bool", "default": False},
-        "search_path": {
-            "type": "list",
-            "elements": "path",
-            "default": ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"],
-        },
-        "lock_timeout": {"type": "int", "default": 120},
+        "search_path": {"type": "list", "elements": "path", "default": SEARCH_PATH},
+        "lock_timeout": {"type": "int", "default": 300},
     }
 
 

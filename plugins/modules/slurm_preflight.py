@@ -18,6 +18,7 @@ author:
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
   - gpuops.tenancy.attributes.actiongroup_slurm
+  - gpuops.tenancy.host.programs
 attributes:
   check_mode:
     support: full
@@ -44,9 +45,6 @@ options:
   now:
     description: The controller's clock, in seconds since 1970. The clock is not checked without it.
     type: int
-  binary_dir:
-    description: Directory of Slurm's commands, for a Slurm that is not in the search path.
-    type: path
 """
 
 EXAMPLES = r"""
@@ -75,8 +73,14 @@ version:
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuops.tenancy.plugins.module_utils._command import CommandError, failed, run
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, parse, preflight, smoke, values
+from ansible_collections.gpuops.tenancy.plugins.module_utils._command import (
+    SEARCH_PATH,
+    CommandError,
+    failed,
+    located,
+    run,
+)
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, parse, preflight, values
 
 
 def argument_spec():
@@ -86,28 +90,28 @@ def argument_spec():
         "accounts": {"type": "list", "elements": "dict", "default": []},
         "users": {"type": "list", "elements": "dict", "default": []},
         "now": {"type": "int"},
-        "binary_dir": {"type": "path"},
+        "search_path": {"type": "list", "elements": "path", "default": SEARCH_PATH},
     }
 
 
-def ask(binary_dir, program, *args):
+def ask(search_path, program, *args):
     """Output of a read-only command; a daemon that does not answer is an error with its words."""
-    done = run([smoke.program(binary_dir, program), *args], timeout=60)
+    done = run([located(program, search_path), *args], timeout=60)
     if done.rc != 0:
         raise failed(done, "is the daemon up? systemctl status slurmctld slurmdbd")
     return done.stdout
 
 
-def read(binary_dir, cluster, now):
+def read(search_path, cluster, now):
     """Everything that the checks need."""
     skew = time.time() - now if now is not None else 0.0
-    config = preflight.parse_config(ask(binary_dir, "scontrol", "show", "config"))
-    clusters = ask(binary_dir, "sacctmgr", "-nP", "show", "cluster", "format=cluster").split()
+    config = preflight.parse_config(ask(search_path, "scontrol", "show", "config"))
+    clusters = ask(search_path, "sacctmgr", "-nP", "show", "cluster", "format=cluster").split()
     table = [fields.QOS_BY_OPTION[option] for option in preflight.LIMIT_OPTIONS]
     columns = ["name", *(field.column for field in table)]
-    rows = parse.rows(ask(binary_dir, "sacctmgr", "-nP", "show", "qos", f"format={','.join(columns)}"), columns)
+    rows = parse.rows(ask(search_path, "sacctmgr", "-nP", "show", "qos", f"format={','.join(columns)}"), columns)
     root = ask(
-        binary_dir, "sacctmgr", "-nP", "show", "assoc", f"cluster={cluster}", "account=root", "user=", "format=account,qos"
+        search_path, "sacctmgr", "-nP", "show", "assoc", f"cluster={cluster}", "account=root", "user=", "format=account,qos"
     )  # fmt: skip
     return preflight.Reading(
         config=config,
@@ -115,7 +119,7 @@ def read(binary_dir, cluster, now):
         qos={
             row["name"]: {field.option: values.from_text(field, row[field.column]) for field in table} for row in rows
         },
-        partitions=preflight.parse_partition_qos(ask(binary_dir, "scontrol", "-o", "show", "partition")),
+        partitions=preflight.parse_partition_qos(ask(search_path, "scontrol", "-o", "show", "partition")),
         root_qos=[name for line in root.splitlines() for name in line.partition("|")[2].split(",") if name],
         skew=skew,
     )
@@ -125,7 +129,7 @@ def main():
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     params = module.params
     try:
-        reading = read(params["binary_dir"], params["cluster"], params["now"])
+        reading = read(params["search_path"], params["cluster"], params["now"])
         wanted = preflight.caps(params["accounts"], params["users"], reading.root_qos)
     except CommandError as error:
         module.fail_json(msg=str(error), problems=[str(error)])

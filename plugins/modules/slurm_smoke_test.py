@@ -19,6 +19,7 @@ author:
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
   - gpuops.tenancy.attributes.actiongroup_slurm
+  - gpuops.tenancy.host.programs
 attributes:
   check_mode:
     support: full
@@ -60,9 +61,6 @@ options:
     description: Seconds until jobs that have not ended are cancelled and counted as not proven.
     type: int
     default: 60
-  binary_dir:
-    description: Directory of Slurm's commands, for a Slurm that is not in the search path.
-    type: path
 """
 
 EXAMPLES = r"""
@@ -113,7 +111,7 @@ results:
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuops.tenancy.plugins.module_utils._command import CommandError, run
+from ansible_collections.gpuops.tenancy.plugins.module_utils._command import SEARCH_PATH, CommandError, located, run
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import smoke
 
 # slurmctld learns of new users a moment after slurmdbd.
@@ -136,14 +134,14 @@ def argument_spec():
             },
         },
         "deadline": {"type": "int", "default": 60},
-        "binary_dir": {"type": "path"},
+        "search_path": {"type": "list", "elements": "path", "default": SEARCH_PATH},
     }
 
 
-def submit(attempt, binary_dir, until):
+def submit(attempt, search_path, until):
     """Submit as the user; a refusal counts only once slurmctld must have heard of her."""
     while True:
-        done = run(smoke.submit_argv(attempt, binary_dir), stdin=smoke.SCRIPT, timeout=60)
+        done = run(smoke.submit_argv(attempt, located("sbatch", search_path)), stdin=smoke.SCRIPT, timeout=60)
         smoke.note_submission(attempt, done.rc, done.stdout, done.stderr)
         if not attempt.refused or time.monotonic() >= until:
             return
@@ -151,7 +149,7 @@ def submit(attempt, binary_dir, until):
         time.sleep(1)
 
 
-def watch(attempts, binary_dir, deadline):
+def watch(attempts, search_path, deadline):
     """Follow the jobs to their end or to the deadline."""
     until = time.monotonic() + deadline
     while True:
@@ -160,19 +158,17 @@ def watch(attempts, binary_dir, deadline):
             return
         ids = ",".join(waiting)
         # A job that has left the queue makes squeue fail for the whole list on some versions: only its output counts.
-        queue = run(
-            [smoke.program(binary_dir, "squeue"), "--noheader", f"--jobs={ids}", "--format=%i|%T|%N|%r"], timeout=60
-        )
+        queue = run([located("squeue", search_path), "--noheader", f"--jobs={ids}", "--format=%i|%T|%N|%r"], timeout=60)
         smoke.note_queue(attempts, queue.stdout)
         history = run(
-            [smoke.program(binary_dir, "sacct"), "-nPX", f"--jobs={ids}", "--format=jobid,state,nodelist,exitcode"],
+            [located("sacct", search_path), "-nPX", f"--jobs={ids}", "--format=jobid,state,nodelist,exitcode"],
             timeout=60,
         )
         smoke.note_history(attempts, history.stdout)
         if time.monotonic() >= until:
             late = smoke.give_up(attempts, deadline)
             if late:
-                run([smoke.program(binary_dir, "scancel"), *late], timeout=60)
+                run([located("scancel", search_path), *late], timeout=60)
             return
         time.sleep(0.5)
 
@@ -188,8 +184,8 @@ def main():
         try:
             until = time.monotonic() + PROPAGATION
             for attempt in attempts:
-                submit(attempt, params["binary_dir"], until)
-            watch(attempts, params["binary_dir"], params["deadline"])
+                submit(attempt, params["search_path"], until)
+            watch(attempts, params["search_path"], params["deadline"])
         except CommandError as error:
             module.fail_json(msg=str(error), results=[attempt.as_dict() for attempt in attempts])
     module.exit_json(

@@ -16,6 +16,8 @@ author:
   - gpuops.tenancy contributors (@gpuops)
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
+  - gpuops.tenancy.attributes.actiongroup_slurm
+  - gpuops.tenancy.host.programs
 attributes:
   check_mode:
     support: full
@@ -30,12 +32,6 @@ options:
     type: list
     elements: str
     default: [slurm-client, slurm]
-  search_path:
-    description:
-      - Where Slurm's programs are.
-    type: list
-    elements: path
-    default: [/usr/local/sbin, /usr/local/bin, /usr/sbin, /usr/bin, /sbin, /bin]
 """
 
 EXAMPLES = r"""
@@ -61,7 +57,6 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import check
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import version
 
 PROGRAMS = ("scontrol", "slurmd", "slurmctld", "slurmdbd")
@@ -72,11 +67,7 @@ FLAG = "-V"
 def argument_spec() -> dict[str, t.Any]:
     return {
         "packages": {"type": "list", "elements": "str", "default": ["slurm-client", "slurm"]},
-        "search_path": {
-            "type": "list",
-            "elements": "path",
-            "default": ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"],
-        },
+        "search_path": {"type": "list", "elements": "path", "default": _command.SEARCH_PATH},
     }
 
 
@@ -94,7 +85,7 @@ def candidate(text: str) -> str:
 
 def installed(search_path: t.Sequence[str]) -> str:
     for name in PROGRAMS:
-        program = check.find(name, search_path)
+        program = _command.find(name, search_path)
         if program is not None:
             found = release(_command.run([program, FLAG]).stdout)
             if found:

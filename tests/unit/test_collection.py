@@ -23,21 +23,25 @@ def documentation(module: pathlib.Path) -> dict:
     raise AssertionError(f"{module} has no DOCUMENTATION")
 
 
-def test_the_action_group_holds_the_modules_that_take_binary_dir():
+def test_the_action_group_holds_slurms_modules():
     group = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"]["slurm"]
-    documents = {module.stem: documentation(module) for module in MODULES}
-    takes = {
-        name
-        for name, document in documents.items()
-        if "binary_dir" in document.get("options", {})
-        or "gpuops.tenancy.slurm" in document["extends_documentation_fragment"]
-    }
     extends = {
-        name
-        for name, document in documents.items()
-        if "gpuops.tenancy.attributes.actiongroup_slurm" in document["extends_documentation_fragment"]
+        module.stem
+        for module in MODULES
+        if "gpuops.tenancy.attributes.actiongroup_slurm" in documentation(module)["extends_documentation_fragment"]
     }
-    assert set(group) == takes == extends
+    assert set(group) == {module.stem for module in MODULES if module.stem.startswith("slurm_")} == extends
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
+def test_what_modules_have_in_common_has_one_name_and_one_text(module):
+    document, text = documentation(module), module.read_text()
+    own = set(document.get("options", {}))
+    fragments = set(document["extends_documentation_fragment"])
+    assert not own & {"search_path", "lock_timeout", "binary_dir"}
+    if fragments & {"gpuops.tenancy.slurm", "gpuops.tenancy.host.lock"} or re.search(r"\bLock\(", text):
+        assert fragments & {"gpuops.tenancy.slurm", "gpuops.tenancy.host.lock"}
+        assert "lock_timeout" in text or "COMMON" in text
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)

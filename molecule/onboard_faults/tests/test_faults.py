@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import sys
 import time
@@ -115,7 +116,7 @@ def writing() -> bool:
 
 def test_ansible_killed_in_the_middle_of_the_accounting(reference, slow_writes):
     forget()
-    run = onboard("-e", f"tenancy_slurm_binary_dir={SLOW}")
+    run = onboard("-e", json.dumps({"slurm_config_search_path": [SLOW]}))
     wait_for(writing, what="the first write")
     run.kill()
     assert run.wait().killed
@@ -133,7 +134,7 @@ def test_ansible_killed_in_the_middle_of_the_accounting(reference, slow_writes):
 
 def test_module_killed_in_the_middle_of_a_write(reference, slow_writes):
     forget()
-    run = onboard("-e", f"tenancy_slurm_binary_dir={SLOW}")
+    run = onboard("-e", json.dumps({"slurm_config_search_path": [SLOW]}))
     wait_for(writing, what="the first write")
     # Its command line is a bare python3; the lock knows its number.
     said(
@@ -151,7 +152,7 @@ def test_module_killed_in_the_middle_of_a_write(reference, slow_writes):
 
 def test_slurmdbd_killed_in_the_middle(reference, slow_writes):
     forget()
-    run = onboard("-e", f"tenancy_slurm_binary_dir={SLOW}")
+    run = onboard("-e", json.dumps({"slurm_config_search_path": [SLOW]}))
     wait_for(writing, what="the first write")
     said("ctl", "systemctl", "stop", "slurmdbd")
     said("ctl", "sh", "-c", "pkill -9 -x slurmdbd; true")

@@ -7,10 +7,11 @@ from __future__ import annotations
 import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.gpuops.tenancy.plugins.module_utils._command import SEARCH_PATH
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
 
 COMMON: dict[str, dict[str, t.Any]] = {
-    "binary_dir": {"type": "path"},
+    "search_path": {"type": "list", "elements": "path", "default": SEARCH_PATH},
     "lock_timeout": {"type": "int", "default": 300},
 }
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import shutil
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
@@ -43,10 +42,6 @@ class Report:
     doubts: list[str] = dataclasses.field(default_factory=list)
 
 
-def find(program: str, search_path: t.Sequence[str]) -> str | None:
-    return shutil.which(program, path=os.pathsep.join(search_path))
-
-
 def validate(
     stage: str, names: t.Container[str], node: str, search_path: t.Sequence[str], controller: bool = False
 ) -> Report:
@@ -70,7 +65,7 @@ def validate(
 
 
 def _controller(stage: str, search_path: t.Sequence[str], report: Report) -> None:
-    program = find("slurmctld", search_path)
+    program = _command.find("slurmctld", search_path)
     if program is None:
         report.missing.append("slurmctld")
         return
@@ -89,7 +84,7 @@ def _client(stage: str, search_path: t.Sequence[str], report: Report) -> None:
 def _slurmd(stage: str, node: str, search_path: t.Sequence[str], report: Report) -> None:
     if node:
         _devices(stage, node)
-    elif find("slurmd", search_path) is None:
+    elif _command.find("slurmd", search_path) is None:
         # Not needed on such a host; what would read the files is not here either.
         report.unchecked += ["cgroup.conf", "gres.conf"]
         return
@@ -133,7 +128,7 @@ def _devices(stage: str, node: str) -> None:
 
 
 def _run(stage: str, argv: t.Sequence[str], file: str, search_path: t.Sequence[str], report: Report) -> str:
-    program = find(argv[0], search_path)
+    program = _command.find(argv[0], search_path)
     if program is None:
         report.missing.append(argv[0])
         report.unchecked.append(file)

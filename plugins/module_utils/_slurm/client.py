@@ -45,9 +45,9 @@ class Transient(SlurmError):
 
 
 class Client:
-    def __init__(self, cluster: str, binary_dir: str = "", runner: Runner = _command.run) -> None:
+    def __init__(self, cluster: str, search_path: t.Sequence[str] = (), runner: Runner = _command.run) -> None:
         self.cluster = cluster
-        self.binary_dir = binary_dir
+        self.search_path = search_path
         self.runner = runner
         self.processes = 0
         # What does not change within a run is read once.
@@ -56,7 +56,10 @@ class Client:
     # Running programs
 
     def program(self, name: str) -> str:
-        return f"{self.binary_dir.rstrip('/')}/{name}" if self.binary_dir else name
+        try:
+            return _command.located(name, self.search_path)
+        except _command.CommandError as exc:
+            raise SlurmError(str(exc), exc.as_result()) from exc
 
     def sacctmgr(self, words: t.Sequence[str]) -> list[str]:
         """-i on reads as well: some of them ask a question, and at end of input sacctmgr asks it for ever."""

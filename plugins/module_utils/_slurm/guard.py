@@ -13,7 +13,7 @@ import socket
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import check, hostlist
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import hostlist
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import read
 
 SQUEUE = ("squeue", "--noheader", "--all", "--format=%A|%T|%N")
@@ -69,7 +69,7 @@ def enforce(old: t.Mapping[str, str], new: t.Mapping[str, str], search_path: t.S
     danger = threatened(old, new)
     if not danger or _never_started(old["slurm.conf"]):
         return []
-    program = check.find(SQUEUE[0], search_path)
+    program = _command.find(SQUEUE[0], search_path)
     names = hostlist.fold(danger)
     if program is None:
         raise Refused(

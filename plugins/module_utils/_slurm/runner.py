@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 
-from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, LockError
+from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, LockError, lock_name
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
 
@@ -20,7 +19,7 @@ Work = t.Callable[[dict[str, t.Any], bool, Client, t.Optional[Lock]], dict[str, 
 def run_module(module: AnsibleModule, purpose: str, work: Work) -> None:
     params = module.params
     cluster = params.get("cluster") or ""
-    client = Client(cluster.lower(), params["binary_dir"] or "")
+    client = Client(cluster.lower(), params["search_path"])
     try:
         lock = None if module.check_mode else writer_lock(cluster, purpose, params["lock_timeout"])
         result = work(params, module.check_mode, client, lock)
@@ -34,5 +33,4 @@ def run_module(module: AnsibleModule, purpose: str, work: Work) -> None:
 
 def writer_lock(cluster: str, purpose: str, timeout: float) -> Lock:
     """QOS and clusters belong to the whole database: without a cluster the lock is the database's."""
-    what = re.sub(r"[^a-z0-9._-]", "-", cluster.lower()) or "database"
-    return Lock(f"slurm-accounting-{what}", purpose, timeout)
+    return Lock(lock_name("slurm-accounting", cluster or "database"), purpose, timeout)

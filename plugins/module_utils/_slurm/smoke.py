@@ -67,19 +67,14 @@ class Attempt:
         return {**dataclasses.asdict(self), "proven": self.proven}
 
 
-def program(binary_dir: str | None, name: str) -> str:
-    """A command of Slurm: in its directory if one is given, else from the search path."""
-    return f"{binary_dir.rstrip('/')}/{name}" if binary_dir else name
-
-
-def submit_argv(attempt: Attempt, binary_dir: str) -> list[str]:
+def submit_argv(attempt: Attempt, sbatch: str = "sbatch") -> list[str]:
     """sbatch as the user, script on standard input; one minute at most, and nothing written."""
     argv = [
         "runuser",
         "-u",
         attempt.user,
         "--",
-        program(binary_dir, "sbatch"),
+        sbatch,
         "--parsable",
         f"--account={attempt.account}",
         "--time=00:01:00",

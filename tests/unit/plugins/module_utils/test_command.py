@@ -130,3 +130,17 @@ def test_an_interrupt_ends_the_program():
     finally:
         signal.signal(signal.SIGALRM, previous)
     assert time.monotonic() - started < 5
+
+
+def test_a_program_is_the_first_one_of_the_search_path(tmp_path):
+    for folder, mode in (("a", 0o644), ("b", 0o755), ("c", 0o755)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "sh").touch(mode=mode)
+    path = [str(tmp_path / folder) for folder in ("none", "a", "b", "c")]
+    assert _command.located("sh", path) == f"{tmp_path}/b/sh"
+    assert _command.located("sh", []) == "sh"
+
+
+def test_a_program_of_another_installation_is_never_taken_instead(tmp_path):
+    with pytest.raises(CommandMissing, match=f"there is no sh in {tmp_path}; install it, or correct search_path"):
+        _command.located("sh", [str(tmp_path)])

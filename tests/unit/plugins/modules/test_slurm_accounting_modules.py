@@ -114,7 +114,7 @@ def slurm(tmp_path, monkeypatch):
         qos = "|" * (len(fields.QOS_FIELDS) - 2)
         program.write_text(SACCTMGR.format(empty="|" * len(fields.ASSOCIATION), qos=qos, status=status))
         program.chmod(0o755)
-        return str(binaries)
+        return [str(binaries)]
 
     make.log = pathlib.Path(f"{binaries}/sacctmgr.log")
     return make
@@ -134,7 +134,7 @@ TENANT = {"cluster": "c1", "scope": ["foo"], "accounts": [{"name": "foo"}]}
 
 
 def test_no_change_has_the_full_shape(slurm, capsys):
-    status, result = run("slurm_accounting", capsys, binary_dir=slurm(), **TENANT)
+    status, result = run("slurm_accounting", capsys, search_path=slurm(), **TENANT)
     assert status == 0
     assert {key: result[key] for key in ("changed", "commands", "plan", "unmanaged", "blocked")} == {
         "changed": False,
@@ -148,7 +148,7 @@ def test_no_change_has_the_full_shape(slurm, capsys):
 
 def test_check_mode_writes_nothing_and_says_what_it_would(slurm, capsys):
     wanted = {**TENANT, "accounts": [{"name": "foo", "grp_jobs": 3}]}
-    status, result = run("slurm_accounting", capsys, binary_dir=slurm(), _ansible_check_mode=True, **wanted)
+    status, result = run("slurm_accounting", capsys, search_path=slurm(), _ansible_check_mode=True, **wanted)
     assert (status, result["changed"]) == (0, True)
     assert result["commands"][0].endswith("/sacctmgr -i modify account where name=foo cluster=c1 set GrpJobs=3")
     assert result["plan"] == [
@@ -166,7 +166,7 @@ def test_check_mode_writes_nothing_and_says_what_it_would(slurm, capsys):
 
 def test_a_change_that_does_not_show_when_read_again_fails_with_the_rest(slurm, capsys):
     wanted = {**TENANT, "accounts": [{"name": "foo", "grp_jobs": 3}]}
-    status, result = run("slurm_accounting", capsys, binary_dir=slurm(), **wanted)
+    status, result = run("slurm_accounting", capsys, search_path=slurm(), **wanted)
     assert status == 1
     assert "these fields differ from the plan: account foo grp_jobs" in result["msg"]
     assert (result["changed"], len(result["applied"]), len(result["remaining"])) == (True, 1, 1)
@@ -175,12 +175,12 @@ def test_a_change_that_does_not_show_when_read_again_fails_with_the_rest(slurm, 
 
 def test_a_refused_command_fails_with_nothing_applied(slurm, capsys):
     wanted = {**TENANT, "accounts": [{"name": "foo", "grp_jobs": 3}]}
-    status, result = run("slurm_accounting", capsys, binary_dir=slurm(status=1), **wanted)
+    status, result = run("slurm_accounting", capsys, search_path=slurm(status=1), **wanted)
     assert (status, result["changed"], result["applied"], len(result["remaining"])) == (1, False, [], 1)
 
 
 def test_an_impossible_wish_is_one_message_and_no_process(slurm, capsys):
-    status, result = run("slurm_accounting", capsys, binary_dir=slurm(), **{**TENANT, "scope": []})
+    status, result = run("slurm_accounting", capsys, search_path=slurm(), **{**TENANT, "scope": []})
     assert status == 1
     assert result["msg"].startswith("scope is empty")
     assert not slurm.log.exists()
@@ -190,29 +190,29 @@ def test_folding_is_a_warning(slurm, capsys, monkeypatch):
     said = []
     # Where the controller's code is loaded too, a warning goes to its display instead of the result.
     monkeypatch.setattr(AnsibleModule, "warn", lambda self, message: said.append(message))
-    status, _result = run("slurm_accounting", capsys, binary_dir=slurm(), **{**TENANT, "scope": ["FOO"]})
+    status, _result = run("slurm_accounting", capsys, search_path=slurm(), **{**TENANT, "scope": ["FOO"]})
     assert status == 0
     assert "scope account FOO is written foo in Slurm" in str(said)
 
 
 def test_another_writer_is_named(slurm, capsys):
-    binary_dir = slurm()
+    search_path = slurm()
     with _lock.Lock("slurm-accounting-c1", "somebody else", 0):
-        status, result = run("slurm_accounting", capsys, binary_dir=binary_dir, lock_timeout=0, **TENANT)
+        status, result = run("slurm_accounting", capsys, search_path=search_path, lock_timeout=0, **TENANT)
         assert status == 1
         assert f"held after 0 s by process {os.getpid()} (somebody else, since" in result["msg"]
         assert not slurm.log.exists()
-        assert run("slurm_accounting", capsys, binary_dir=binary_dir, _ansible_check_mode=True, **TENANT)[0] == 0
+        assert run("slurm_accounting", capsys, search_path=search_path, _ansible_check_mode=True, **TENANT)[0] == 0
 
 
 def test_a_missing_program_is_named(slurm, capsys, tmp_path):
-    status, result = run("slurm_accounting", capsys, binary_dir=str(tmp_path / "none"), **TENANT)
+    status, result = run("slurm_accounting", capsys, search_path=[str(tmp_path / "none")], **TENANT)
     assert status == 1
-    assert f"cannot run {tmp_path}/none/sacctmgr" in result["msg"]
+    assert f"there is no sacctmgr in {tmp_path}/none" in result["msg"]
 
 
 def test_qos_in_check_mode(slurm, capsys):
-    arguments = {"binary_dir": slurm(), "qos": [{"name": "high", "priority": 5}], "_ansible_check_mode": True}
+    arguments = {"search_path": slurm(), "qos": [{"name": "high", "priority": 5}], "_ansible_check_mode": True}
     status, result = run("slurm_qos", capsys, **arguments)
     assert status == 0
     assert result["commands"][0].endswith("sacctmgr -i add qos name=high Priority=5")
@@ -222,5 +222,5 @@ def test_qos_in_check_mode(slurm, capsys):
 
 @pytest.mark.parametrize(("name", "changed"), [("c1", False), ("C1", False), ("c2", True)])
 def test_a_cluster_in_check_mode(slurm, capsys, name, changed):
-    status, result = run("slurm_cluster", capsys, binary_dir=slurm(), name=name, _ansible_check_mode=True)
+    status, result = run("slurm_cluster", capsys, search_path=slurm(), name=name, _ansible_check_mode=True)
     assert (status, result["changed"], len(result["commands"])) == (0, changed, int(changed))

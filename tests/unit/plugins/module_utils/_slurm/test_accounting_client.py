@@ -159,11 +159,13 @@ def test_a_check_never_waits_for_the_lock():
     assert result["commands"] == ["sacctmgr -i modify account where name=foo cluster=c1 set GrpJobs=1"]
 
 
-def test_a_binary_directory_is_used_for_every_program():
+def test_the_search_path_is_used_for_every_program(tmp_path):
     answers = Answers()
+    program = tmp_path / "sacctmgr"
+    program.touch(mode=0o755)
     params = {"scope": ["foo"], "accounts": [account("foo")], "users": []}
-    accounting.reconcile(params, False, Client("c1", "/opt/slurm/bin/", answers), None)
-    assert {argv[0] for argv, _fds in answers.seen} == {"/opt/slurm/bin/sacctmgr"}
+    accounting.reconcile(params, False, Client("c1", [str(tmp_path / "none"), str(tmp_path)], answers), None)
+    assert {argv[0] for argv, _fds in answers.seen} == {str(program)}
 
 
 class TestPortions:

@@ -11,7 +11,7 @@ def waiting(job_id="7"):
 
 
 def test_submission_runs_as_the_user_and_asks_only_for_what_was_given():
-    argv = smoke.submit_argv(smoke.Attempt("alice", "ml", gres="gpu:1"), "/opt/slurm/bin")
+    argv = smoke.submit_argv(smoke.Attempt("alice", "ml", gres="gpu:1"), "/opt/slurm/bin/sbatch")
     assert argv[:5] == ["runuser", "-u", "alice", "--", "/opt/slurm/bin/sbatch"]
     assert "--gres=gpu:1" in argv
     assert not [word for word in argv if word.startswith(("--qos", "--partition"))]

@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    # What every module that runs programs takes.
+    PROGRAMS = r"""
+options:
+  search_path:
+    description:
+      - Directories that are searched for programs, in this order, and no others. Name Slurm's own first where it is not
+        in C(/usr).
+    type: list
+    elements: path
+    default: [/usr/local/sbin, /usr/local/bin, /usr/sbin, /usr/bin, /sbin, /bin]
+"""
+
+    # What every module that writes on its host takes.
+    LOCK = r"""
+options:
+  lock_timeout:
+    description:
+      - Seconds to wait for another run that changes the same on this host. After that the module fails and names who
+        holds the lock.
+      - A command that a killed run has left behind holds the lock until it has ended.
+    type: int
+    default: 300
+"""

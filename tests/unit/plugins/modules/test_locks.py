@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whoever changes something on a host is alone with it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pathlib
+import re
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _lock
+
+MODULES = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "modules"
+READERS = {"slurm_preflight", "slurm_smoke_test", "tenant_documents"}
+WRITERS = {
+    "daemon": ({"name": "Getty@tty1.service"}, "daemon-getty-tty1.service"),
+    "mariadb_account": ({"database": "a", "user": "b", "password": "PASSWORD"}, "mariadb"),
+    "posix_users": ({"users": [{"name": "no-such-user", "uid": 59998}]}, "posix-users"),
+    "slurm_accounting": ({"cluster": "c1", "scope": ["a"], "accounts": [{"name": "a"}]}, "slurm-accounting-c1"),
+    "slurm_cluster": ({"name": "c1"}, "slurm-accounting-database"),
+    "slurm_config": ({"path": "/nonexistent", "files": [{"name": "a", "content": "b"}]}, "slurm-config"),
+    "slurm_qos": ({"qos": [{"name": "a"}]}, "slurm-accounting-database"),
+}
+
+
+@pytest.fixture(autouse=True)
+def locks(tmp_path, monkeypatch):
+    monkeypatch.setattr(_lock.Lock.__init__, "__defaults__", (300.0, (str(tmp_path),)))
+
+
+def test_every_writer_is_here_or_has_its_lock_from_the_common_runner():
+    texts = {path.stem: path.read_text() for path in MODULES.glob("*.py") if not path.stem.endswith("_info")}
+    common = {name for name, text in texts.items() if "run_module(" in text}
+    assert set(texts) - READERS - {"__init__"} <= set(WRITERS) | common
+    assert set(WRITERS) <= set(texts)
+    for name in READERS:
+        assert not re.search(r"\bLock\(", texts[name])
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_it_waits_for_the_other_one_and_names_it(name, capsys):
+    arguments, lock = WRITERS[name]
+    module = importlib.import_module(f"ansible_collections.gpuops.tenancy.plugins.modules.{name}")
+    with (
+        _lock.Lock(lock, "somebody else", 0),
+        patch_module_args({**arguments, "lock_timeout": 0}),
+        pytest.raises(SystemExit) as ended,
+    ):
+        module.main()
+    result = json.loads(capsys.readouterr().out)
+    assert ended.value.code == 1
+    assert f"held after 0 s by process {os.getpid()} (somebody else, since" in result["msg"]
+    assert not result.get("changed")
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [("slurmctld", "daemon-slurmctld"), ("a@B.service", "daemon-a-b.service"), ("/etc/x", "daemon--etc-x")],
+)
+def test_any_object_has_a_lock(what, name, tmp_path):
+    assert _lock.lock_name("daemon", what) == name
+    with _lock.Lock(_lock.lock_name("daemon", what), "test", 0) as lock:
+        assert lock.fds
