@@ -13,11 +13,12 @@ description:
   - When the file does not exist on the Ansible controller, it is made there with random bytes and mode 0600, once for all
     hosts, also when many ask at the same time. Then it is copied to the host.
   - The bytes are in no argument, no result, no diff and no log. A file encrypted with ansible-vault is decrypted on the way.
-  - This is an action plugin; the module file holds its documentation.
+  - An action plugin makes the secret and brings it to the host; a module puts it in place there, one run at a time.
 author:
   - gpuops.tenancy contributors (@gpuops)
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
+  - gpuops.tenancy.host.lock
 attributes:
   check_mode:
     support: full
@@ -107,3 +108,59 @@ diff:
   returned: always
   type: dict
 """
+
+import os
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _secret
+from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, LockError, lock_name
+
+
+def argument_spec() -> dict[str, t.Any]:
+    return {
+        "source": {"type": "path", "required": True},
+        "dest": {"type": "path", "required": True},
+        "owner": {"type": "str", "default": "root"},
+        "group": {"type": "str", "default": "root"},
+        "mode": {"type": "str", "default": "0400"},
+        "length": {"type": "int", "default": 128},
+        "in_use": {"type": "list", "elements": "path", "default": []},
+        "replace": {"type": "bool", "default": False},
+        "lock_timeout": {"type": "int", "default": 300},
+        # Where the action plugin has put the bytes on this host; without it there are none yet.
+        "_staged": {"type": "path"},
+    }
+
+
+def run(params: t.Mapping[str, t.Any], result: dict[str, t.Any], write: bool) -> None:
+    content = _secret.read(params["_staged"]).content if params["_staged"] else None
+    want = _secret.State(content, params["owner"], params["group"], int(params["mode"], 8))
+    now = _secret.read(params["dest"])
+    working = any(os.path.exists(path) for path in params["in_use"])
+    plan = _secret.plan(params["dest"], params["source"], now, want, working, params["replace"])
+    result.update(changed=plan.changed, plan=plan.as_list(), diff=plan.diff(params["dest"], params["dest"]))
+    if plan.changed and write:
+        result["changed"] = False
+        _secret.write(params["dest"], want)
+        result["changed"] = True
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    params = module.params
+    result: dict[str, t.Any] = {"changed": False, "generated": False, "commands": [], "plan": [], "diff": {}}
+    try:
+        # Without bytes it only tells whether some may be made.
+        if module.check_mode or not params["_staged"]:
+            run(params, result, False)
+        else:
+            with Lock(lock_name("secret", params["dest"]), f"secret_file {params['dest']}", params["lock_timeout"]):
+                run(params, result, True)
+    except (_secret.SecretError, LockError, OSError, ValueError) as exc:
+        module.fail_json(msg=str(exc), **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import hashlib
+import base64
 import os
+import pathlib
 import stat
 import threading
 
 import pytest
-from ansible.errors import AnsibleActionFail
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.gpuops.tenancy.plugins.action import secret_file
 
@@ -35,81 +35,74 @@ def test_an_existing_secret_is_left_alone(tmp_path):
     assert path.read_bytes() == b"mine"
 
 
+class Shell:
+    tmpdir = None
+    join_path = staticmethod(os.path.join)
+
+
+class Connection:
+    _shell = Shell
+
+
 class Task:
     check_mode = False
 
 
 @pytest.fixture
 def action(tmp_path, monkeypatch):
-    """The action with a host that has certain files, and a copy that reports a change."""
+    """The action with a host that answers as told and notes what it is asked."""
     found = object.__new__(secret_file.ActionModule)
-    found._task = Task()
-    found.there, found.copied, found.replace, found.secret = set(), [], False, b"theirs"
-    found._loader = DataLoader()
+    found._task, found._connection, found._loader = Task(), Connection(), DataLoader()
+    found.source, found.asked, found.staged, found.removed = tmp_path / "key", [], [], []
+    found.answer = {"changed": True}
+    monkeypatch.setattr(Shell, "tmpdir", None)
     monkeypatch.setattr(secret_file.ActionBase, "run", lambda self, tmp=None, task_vars=None: {})
-    found.validate_argument_spec = lambda argument_spec: (None, {
-        "source": str(tmp_path / "key"), "dest": "/etc/munge/munge.key", "owner": "munge", "group": "munge", "mode": "0400",
-        "length": 64, "in_use": ["/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"], "replace": found.replace,
-    })  # fmt: skip
-    found._execute_module = lambda module_name, module_args, task_vars: {
-        "stat": {"exists": module_args["path"] in found.there, "checksum": hashlib.sha1(found.secret).hexdigest()}
-    }
+    found.validate_argument_spec = lambda argument_spec: (
+        None,
+        {"source": str(found.source), "dest": "/etc/munge/munge.key", "length": 64, "_staged": "/etc/shadow"},
+    )
+    found._make_tmp_path = lambda: monkeypatch.setattr(Shell, "tmpdir", "/root/tmp")
+    found._transfer_file = lambda path, staged: found.staged.append((pathlib.Path(path).read_bytes(), staged))
+    found._fixup_perms2 = lambda paths: None
+    found._remove_tmp_path = found.removed.append
 
-    def copy(source, args, task_vars):
-        found.copied.append(source)
-        return {"changed": True, "checksum": "c0ffee", "md5sum": "c0ffee", "size": 64}
+    def execute(module_name, module_args, task_vars):
+        found.asked.append(module_args)
+        return dict(found.answer)
 
-    found._copy = copy
-    found.source = tmp_path / "key"
+    found._execute_module = execute
     return found
 
 
 def test_made_and_copied_without_a_word_about_its_bytes(action):
     result = action.run(task_vars={})
-    assert (result["changed"], result["generated"], action.copied) == (True, True, [str(action.source)])
-    assert "c0ffee" not in str(result)
-    assert action.source.read_bytes().hex() not in str(result)
+    secret = action.source.read_bytes()
+    assert (result["changed"], result["generated"]) == (True, True)
+    assert action.staged == [(secret, "/root/tmp/.secret")]
+    assert [asked["_staged"] for asked in action.asked] == [None, "/root/tmp/.secret"]
+    assert action.removed == ["/root/tmp"]
+    for form in (secret.hex(), base64.b64encode(secret).decode(), repr(secret)):
+        assert form not in str(action.asked) + str(result)
 
 
 def test_check_mode_makes_nothing(action):
     action._task.check_mode = True
     result = action.run(task_vars={})
-    assert (result["changed"], result["generated"], action.copied) == (True, False, [])
+    assert (result["changed"], action.staged) == (True, [])
     assert not action.source.exists()
 
 
-def test_check_mode_on_a_host_without_the_directory(action):
-    action._task.check_mode = True
-    action.source.write_bytes(b"x" * 64)
-    assert action.run(task_vars={})["changed"] is True
-    assert action.copied == []
-    action.there.add("/etc/munge")
-    action.run(task_vars={})
-    assert action.copied == [str(action.source)]
-
-
-def test_no_new_key_over_the_head_of_a_running_cluster(action):
-    action.there |= {"/etc/munge/munge.key", "/etc/slurm/slurm.conf"}
-    with pytest.raises(AnsibleActionFail, match="Copy the one in use"):
-        action.run(task_vars={})
+def test_nothing_is_made_for_a_host_that_refuses(action):
+    action.answer = {"failed": True, "msg": "this host already works with a secret of its own"}
+    assert action.run(task_vars={})["failed"]
     assert not action.source.exists()
-    # munge was installed, Slurm never configured: the package's own key may go.
-    action.there = {"/etc/munge/munge.key"}
-    assert action.run(task_vars={})["generated"] is True
+    assert action.staged == []
 
 
-def test_a_key_that_a_new_host_made_does_not_replace_the_one_in_use(action):
-    action.source.write_bytes(b"made by a new host")
-    action.there |= {"/etc/munge/munge.key", "/run/slurm/conf/slurm.conf"}
-    with pytest.raises(AnsibleActionFail, match="another secret"):
-        action.run(task_vars={})
-    assert action.copied == []
-    action.replace = True
-    assert action.run(task_vars={})["changed"] is True
-
-
-def test_the_key_in_use_is_no_reason_to_stop(action):
-    action.source.write_bytes(action.secret)
-    action.there |= {"/etc/munge/munge.key", "/etc/slurm/slurm.conf"}
-    action.run(task_vars={})
-    assert action.copied == [str(action.source)]
+def test_what_the_host_says_of_an_existing_secret_is_passed_on(action):
+    action.source.write_bytes(b"mine")
+    action.answer = {"failed": True, "changed": False, "msg": "another secret"}
+    result = action.run(task_vars={})
+    assert (result["failed"], result["msg"], result["generated"]) == (True, "another secret", False)
+    assert [asked["_staged"] for asked in action.asked] == ["/root/tmp/.secret"]
+    assert action.removed == ["/root/tmp"]
