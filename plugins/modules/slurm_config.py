@@ -299,7 +299,8 @@ def run(module: AnsibleModule, result: dict[str, t.Any]) -> None:
     new = texts(path, {item.path: item.content for item in items})
     if params["guard"]:
         old = texts(path, {name: state.content for name, state in states.items()})
-        _log(result, guard.enforce(old, new, params["search_path"]))
+        found = guard.enforce(guard.expanded(path, old), guard.expanded(path, new), params["search_path"])
+        _log(result, found)
     if not module.check_mode:
         # What a killed run left, secrets included, goes even when there is nothing to do.
         deploy.sweep(path, items)

@@ -114,6 +114,33 @@ def test_a_node_with_jobs_is_not_removed(job):
     still_works(job)
 
 
+@pytest.fixture
+def included():
+    """The node definitions in a file of their own, as many a site has it."""
+    said("ctl", "sh", "-c", "cd /etc/slurm && cp -p slurm.conf slurm.conf.kept && grep ^NodeName slurm.conf > nodes.demo && "
+         "sed -i -e /^NodeName/d -e '0,/^PartitionName/s//Include nodes.%c\\nPartitionName/' slurm.conf")  # fmt: skip
+    yield
+    said("ctl", "sh", "-c", "cd /etc/slurm && mv slurm.conf.kept slurm.conf && rm -f nodes.demo")
+
+
+def test_a_node_with_jobs_in_an_included_file_is_not_removed(job, included):
+    before = configuration()
+    said("ctl", "scontrol", "reconfigure")
+    for compute_hosts in (["gpu2", "gpu3"], ["gpu1", "gpu2", "gpu3"]):
+        run = site("--limit", "ctl", "--check", slurm_config_compute_hosts=compute_hosts)
+        assert ("gpu1 would be removed while jobs" in "".join(run.errors)) == ("gpu1" not in compute_hosts), run.output
+    run = site("--limit", "ctl", slurm_config_compute_hosts=["gpu2", "gpu3"])
+    assert job in "".join(run.errors)
+    assert configuration() == before
+    still_works(job)
+
+
+def test_an_included_file_that_is_missing_is_not_taken_for_an_empty_one(included):
+    said("ctl", "rm", "/etc/slurm/nodes.demo")
+    run = site("--limit", "ctl", slurm_config_compute_hosts=["gpu2", "gpu3"])
+    assert "includes nodes.demo, which cannot be read" in "".join(run.errors)
+
+
 def test_gres_of_a_node_with_jobs_are_not_changed(job, tmp_path):
     before = configuration()
     node = {

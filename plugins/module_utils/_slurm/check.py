@@ -20,9 +20,11 @@ import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import trial
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import read
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import include, read
 
 TIMEOUT = 60.0
+# A name that no file of a site has in the stage.
+TRIAL = ".trial"
 # A node of this name is added where the host is no compute node: slurmd reads its files for some node only.
 STAND_IN = "tenancy-check"
 # slurmd -G says these, drops the GPUs in question and ends with 0.
@@ -69,7 +71,7 @@ def _controller(stage: str, search_path: t.Sequence[str], report: Report) -> Non
     if program is None:
         report.missing.append("slurmctld")
         return
-    verdict = trial.start(stage, program)
+    verdict = trial.start(stage, program, _read(stage, "slurm.conf"))
     report.commands.append(list(verdict.command))
     if verdict.accepted is False:
         raise CheckFailed(f"slurmctld would not start with these files: {verdict.words}")
@@ -88,13 +90,12 @@ def _slurmd(stage: str, node: str, search_path: t.Sequence[str], report: Report)
         # Not needed on such a host; what would read the files is not here either.
         report.unchecked += ["cgroup.conf", "gres.conf"]
         return
-    trial = os.path.join(stage, "trial")
+    trial = os.path.join(stage, TRIAL)
     os.mkdir(trial, 0o700)
     for entry in os.listdir(stage):
-        if entry not in ("trial", "slurm.conf"):
+        if entry not in (TRIAL, "slurm.conf"):
             os.symlink(os.path.join(stage, entry), os.path.join(trial, entry))
-    with open(os.path.join(stage, "slurm.conf"), encoding="utf-8", errors="surrogateescape") as handle:
-        text = for_trial(handle.read(), trial, node)
+    text = for_trial(_read(stage, "slurm.conf"), trial, node)
     with open(os.path.join(trial, "slurm.conf"), "w", encoding="utf-8", errors="surrogateescape") as handle:
         handle.write(text)
     argv = ["slurmd", "-f", os.path.join(trial, "slurm.conf"), "-G", "-N", node or STAND_IN]
@@ -114,17 +115,23 @@ def for_trial(slurm_conf: str, spool: str, node: str) -> str:
 
 
 def _devices(stage: str, node: str) -> None:
-    path = os.path.join(stage, "gres.conf")
-    if not os.path.exists(path):
+    if not os.path.exists(os.path.join(stage, "gres.conf")):
         return
-    with open(path, encoding="utf-8", errors="surrogateescape") as handle:
-        files = read.device_files(handle.read(), node)
+    files = read.device_files(_read(stage, "gres.conf"), node)
     missing = [file for file in files if not os.path.exists(file)]
     if missing:
         raise CheckFailed(
             f"gres.conf names {', '.join(missing)} for node {node}, which this host does not have: slurmd would not start; "
             "load the driver, or correct the gres of the node in the inventory"
         )
+
+
+def _read(stage: str, name: str) -> str:
+    """A trial must know, and change, what stands in an included file too."""
+    try:
+        return include.expand(os.path.join(stage, name))
+    except include.IncludeError as exc:
+        raise CheckFailed(str(exc).replace(stage + os.sep, "")) from exc
 
 
 def _run(stage: str, argv: t.Sequence[str], file: str, search_path: t.Sequence[str], report: Report) -> str:

@@ -191,7 +191,7 @@ class Stage:
             _write(self.path(name), item, secrets, lenient=True)
         if os.path.isdir(self.base):
             for entry in os.scandir(self.base):
-                if entry.name not in wanted and entry.is_file() and not entry.name.startswith("."):
+                if entry.name not in wanted and (entry.is_file() or entry.is_dir()) and not entry.name.startswith("."):
                     os.symlink(entry.path, self.path(entry.name))
 
     def install(self, items: t.Sequence[Item], changed: t.Container[str], secrets: t.Mapping[str, str]) -> list[str]:

@@ -14,18 +14,36 @@ import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import hostlist
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import read
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import include, read
 
 SQUEUE = ("squeue", "--noheader", "--all", "--format=%A|%T|%N")
 TIMEOUT = 60.0
+DEFINING = ("slurm.conf", "gres.conf")
 
 
 class Refused(Exception):
     """The change would hit running jobs, or it cannot be known whether it would."""
 
 
+def expanded(path: str, texts: t.Mapping[str, str]) -> dict[str, str]:
+    """The files that define nodes and devices, with what they include.
+
+    :param path: the directory of the configuration.
+    :param texts: name -> text of what lies directly in it; what is not here is read from the disk.
+    """
+
+    def reader(file: str) -> str:
+        name = os.path.relpath(file, path)
+        return texts[name] if name in texts else include.from_disk(file)
+
+    try:
+        return {name: include.expand(os.path.join(path, name), reader) for name in DEFINING if name in texts}
+    except include.IncludeError as exc:
+        raise Refused(f"it cannot be known which nodes and devices are defined: {exc}") from exc
+
+
 def threatened(old: t.Mapping[str, str], new: t.Mapping[str, str]) -> dict[str, str]:
-    """Node name -> what would happen to it. ``old`` and ``new`` map file names to text. Pure."""
+    """Node name -> what would happen to it. ``old`` and ``new`` map file names to expanded text. Pure."""
     before, after = read.node_gres(old.get("slurm.conf", "")), read.node_gres(new.get("slurm.conf", ""))
     result: dict[str, str] = {}
     for node, gres in before.items():

@@ -92,12 +92,12 @@ def judge(lines: t.Sequence[str], rc: int | None, running: bool) -> Verdict:
     return Verdict(None if _NOT_THE_FILES.search(lines[fatal[0]]) else False, words)
 
 
-def start(stage: str, program: str) -> Verdict:
-    """Start slurmctld with the files of ``stage``; needs root."""
+def start(stage: str, program: str, text: str) -> Verdict:
+    """Start slurmctld with the files of ``stage`` and this slurm.conf; needs root."""
     base = "/run" if os.access("/run", os.W_OK) else None
     directory = tempfile.mkdtemp(prefix="tenancy-trial-", dir=base)
     try:
-        config = _prepare(stage, directory)
+        config = _prepare(stage, directory, text)
         # slurmctld starts as root or, where it may not, gives up root by itself; either way it has to get in here.
         argv = [sys.executable, "-I", "-c", _ISOLATE, program, "-D", "-c", "-f", config]
         lines, rc, running = _watch(argv, config)
@@ -107,7 +107,7 @@ def start(stage: str, program: str) -> Verdict:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _prepare(stage: str, directory: str) -> str:
+def _prepare(stage: str, directory: str, text: str) -> str:
     os.chmod(directory, 0o755)
     state = os.path.join(directory, "state")
     os.mkdir(state, 0o700)
@@ -115,8 +115,6 @@ def _prepare(stage: str, directory: str) -> str:
         path = os.path.join(stage, entry)
         if os.path.isfile(path) and entry not in ("slurm.conf", "slurmdbd.conf"):
             shutil.copyfile(path, os.path.join(directory, entry))
-    with open(os.path.join(stage, "slurm.conf"), encoding="utf-8", errors="surrogateescape") as handle:
-        text = handle.read()
     user = read.option(text, "SlurmUser") or "root"
     with contextlib.suppress(LookupError):
         shutil.chown(state, user)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 
 import pytest
@@ -58,9 +59,9 @@ def test_a_compute_node_has_slurmd_read_its_files_without_a_trace(programs, stag
         (tmp_path / f"nvidia{number}").touch()
     check.validate(str(stage), ALL, "gpu1", programs.path)
     assert programs.calls()[1].startswith(
-        f"slurmd -f {stage}/trial/slurm.conf -G -N gpu1 SLURM_CONF={stage}/trial/slurm.conf"
+        f"slurmd -f {stage}/.trial/slurm.conf -G -N gpu1 SLURM_CONF={stage}/.trial/slurm.conf"
     )
-    assert "/var/spool/slurmd" not in (stage / "trial" / "slurm.conf").read_text()
+    assert "/var/spool/slurmd" not in (stage / check.TRIAL / "slurm.conf").read_text()
 
 
 def test_another_host_with_slurmd_uses_a_stand_in(programs, stage):
@@ -68,7 +69,7 @@ def test_another_host_with_slurmd_uses_a_stand_in(programs, stage):
     programs("slurmd")
     check.validate(str(stage), ALL, "", programs.path)
     assert f"-N {check.STAND_IN}" in programs.calls()[1]
-    assert f"NodeName={check.STAND_IN}" in (stage / "trial" / "slurm.conf").read_text()
+    assert f"NodeName={check.STAND_IN}" in (stage / check.TRIAL / "slurm.conf").read_text()
 
 
 def test_the_programs_own_words_are_passed_on_without_the_stage(programs, stage):
@@ -174,10 +175,12 @@ def test_a_trial_start_is_cut_off_and_leaves_nothing(programs, stage, tmp_path, 
     monkeypatch.setattr(trial, "_ISOLATE", "import os, sys\nos.execv(sys.argv[1], sys.argv[1:])\n")
     monkeypatch.setattr(trial, "GRACE", 0.1)
     before = set(os.listdir("/run"))
-    verdict = trial.start(str(stage), programs("slurmctld", says=f"slurmctld: {trial.RUNNING}", stays=30))
+    verdict = trial.start(
+        str(stage), programs("slurmctld", says=f"slurmctld: {trial.RUNNING}", stays=30), "SlurmUser=root\n"
+    )
     assert verdict.accepted is True
     verdict = trial.start(
-        str(stage), programs("slurmctld", rc=1, says="slurmctld: fatal: Invalid node names in partition a")
+        str(stage), programs("slurmctld", rc=1, says="slurmctld: fatal: Invalid node names in partition a"), ""
     )
     assert verdict.accepted is False
     assert {name for name in os.listdir("/run") if name.startswith("tenancy-trial")} <= before
@@ -277,3 +280,47 @@ def test_only_a_controller_that_never_ran_is_free(programs, tmp_path, monkeypatc
         guard.enforce(old(state, "other"), NEW, programs.path)
     with pytest.raises(guard.Refused):
         guard.enforce(old(tmp_path / "absent", "ctl"), NEW, programs.path)
+
+
+def test_nodes_and_devices_in_included_files_are_guarded(tmp_path):
+    (tmp_path / "nodes").write_text("NodeName=gpu1 Gres=gpu:4\n")
+    (tmp_path / "devices").write_text("NodeName=gpu2 Name=gpu File=/dev/nvidia[0-3]\n")
+    before = {"slurm.conf": "Include nodes\nNodeName=gpu2 Gres=gpu:4\n", "gres.conf": "Include devices\n"}
+    after = {
+        "slurm.conf": "NodeName=gpu2 Gres=gpu:4\n",
+        "gres.conf": "NodeName=gpu2 Name=gpu File=/dev/nvidia[4-7]\n",
+        "cgroup.conf": "Include nowhere\n",
+    }
+    path = str(tmp_path)
+    assert guard.threatened(guard.expanded(path, before), guard.expanded(path, after)) == {
+        "gpu1": "would be removed",
+        "gpu2": "would change its devices in gres.conf",
+    }
+    # A file of the change itself wins over the one on the disk.
+    new = guard.expanded(path, {"slurm.conf": "Include gres.conf\n", "gres.conf": "NodeName=new\n"})
+    assert guard.threatened({}, new) == {}
+    assert "NodeName=new" in new["slurm.conf"]
+
+
+def test_an_include_that_cannot_be_followed_refuses(tmp_path):
+    with pytest.raises(guard.Refused, match=r"cannot be known which nodes.*slurm\.conf includes lost"):
+        guard.expanded(str(tmp_path), {"slurm.conf": "Include lost\n"})
+
+
+def test_a_trial_reads_included_files(programs, stage, tmp_path):
+    programs("scontrol")
+    programs("slurmd")
+    (stage / "gres.conf").write_text("Include devices\n")
+    (stage / "devices").write_text(GRES.format(tmp_path))
+    with pytest.raises(check.CheckFailed, match="nvidia0, .*nvidia1 for node gpu1"):
+        check.validate(str(stage), ALL, "gpu1", programs.path)
+    (stage / "slurm.conf").write_text("Include more\n")
+    (stage / "more").write_text("SlurmdSpoolDir=/var/spool/slurmd\nMaxJobCount=7\n")
+    check.validate(str(stage), ALL, "", programs.path)
+    text = (stage / check.TRIAL / "slurm.conf").read_text()
+    assert "MaxJobCount=7" in text
+    assert "/var/spool/slurmd" not in text
+    (stage / "more").unlink()
+    shutil.rmtree(stage / check.TRIAL)
+    with pytest.raises(check.CheckFailed, match="slurm.conf includes more, which cannot be read"):
+        check.validate(str(stage), ["gres.conf"], "", programs.path)
