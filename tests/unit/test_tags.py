@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A run of one tag alone has everything that its tasks refer to."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import re
+import typing as t
+
+import pytest
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROLES = sorted(path.parent.parent.name for path in (ROOT / "roles").glob("*/tasks/main.yml"))
+PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
+NAMESPACE = "gpuops.tenancy."
+# What follows a name that may be undefined: name | default(...), name.part | default(...), name is not defined.
+GUARD = r"(?!\w)(?![\w.\[\]']*\s*(?:\|\s*default\(|is (?:not )?defined))"
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    name: str
+    tags: frozenset[str]
+    text: str
+    makes: frozenset[str]
+
+
+def load(path: pathlib.Path) -> t.Any:
+    return yaml.safe_load(path.read_text()) or {}
+
+
+def tags_of(item: dict) -> frozenset[str]:
+    found = item.get("tags", [])
+    return frozenset([found] if isinstance(found, str) else found)
+
+
+def tasks(items: list[dict], folder: pathlib.Path, tags: frozenset[str]) -> t.Iterator[Task]:
+    """Every task with the tags that it inherits, imports followed."""
+    for item in items:
+        mine = tags | tags_of(item)
+        if "ansible.builtin.import_tasks" in item:
+            path = folder / item["ansible.builtin.import_tasks"]
+            yield from tasks(load(path), folder, mine)
+        elif "ansible.builtin.import_role" in item:
+            role = item["ansible.builtin.import_role"]
+            yield Task(item["name"], mine, yaml.safe_dump(item.get("vars", {})), frozenset())
+            yield from role_tasks(role["name"].removeprefix(NAMESPACE), mine, role.get("tasks_from", "main"))
+        elif "block" in item:
+            for part in ("block", "rescue", "always"):
+                yield from tasks(item.get(part, []), folder, mine)
+        else:
+            makes = set(item.get("ansible.builtin.set_fact", {})) | (
+                {item["register"]} if "register" in item else set()
+            )
+            if "ansible.builtin.setup" in item:
+                makes.add("ansible_facts")
+            own = {key: value for key, value in item.items() if key not in ("register", "until", "tags", "name")}
+            yield Task(item["name"], mine, yaml.safe_dump(own, width=10000), frozenset(makes))
+
+
+def role_tasks(role: str, tags: frozenset[str], name: str = "main") -> t.Iterator[Task]:
+    folder = ROOT / "roles" / role / "tasks"
+    yield from tasks(load(folder / f"{name}.yml"), folder, tags)
+
+
+def playbook_tasks(path: pathlib.Path) -> t.Iterator[Task]:
+    for play in load(path):
+        tags = tags_of(play)
+        for role in play.get("roles", []):
+            yield from role_tasks(role["role"].removeprefix(NAMESPACE), tags | tags_of(role))
+        yield from tasks(play.get("tasks", []), path.parent, tags)
+
+
+def variables(playbook: pathlib.Path | None = None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for play in load(playbook) if playbook else []:
+        found |= {name: yaml.safe_dump(value, width=10000) for name, value in play.get("vars", {}).items()}
+    for path in (ROOT / "roles").glob("*/*/main.yml"):
+        if path.parent.name in ("vars", "defaults"):
+            found |= {name: yaml.safe_dump(value, width=10000) for name, value in load(path).items()}
+    return found
+
+
+def needs(text: str, made: set[str], table: dict[str, str], seen: frozenset[str] = frozenset()) -> set[str]:
+    """The made names that a text cannot do without, through the variables that it refers to."""
+    found = {name for name in made if re.search(rf"\b{name}{GUARD}", text)}
+    for name in set(re.findall(r"\b\w+\b", text)) & set(table) - seen:
+        found |= needs(table[name], made, table, seen | {name})
+    return found
+
+
+def missing(all_tasks: list[Task], table: dict[str, str]) -> list[str]:
+    made = {name for task in all_tasks for name in task.makes}
+    problems, so_far = [], {name: set() for name in made}
+    for task in all_tasks:
+        for name in needs(task.text, made, table):
+            if task.makes and name in task.makes:
+                continue
+            lacking = task.tags - so_far[name]
+            if lacking:
+                problems.append(f"{task.name}: {name} is not there with {', '.join(sorted(lacking))} alone")
+        for name in task.makes:
+            so_far[name] |= task.tags
+    return problems
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_tag_of_a_role_may_be_run_alone(role):
+    assert missing(list(role_tasks(role, frozenset())), variables()) == []
+
+
+@pytest.mark.parametrize("path", PLAYBOOKS, ids=lambda path: path.stem)
+def test_every_tag_of_a_playbook_may_be_run_alone(path):
+    assert missing(list(playbook_tasks(path)), variables(path)) == []
+
+
+def task(name, tags, text="", makes=()):
+    return Task(name, frozenset(tags), text, frozenset(makes))
+
+
+@pytest.mark.parametrize(
+    ("text", "fails"),
+    [
+        ("{{ found.version }}", True),
+        ("{{ release }}", True),
+        ("{{ found is changed }}", True),
+        ("{{ found | default({}) is changed }}", False),
+        ("{{ (found.version | default('0', true)) }}", False),
+        ("found is not defined", False),
+        ("{{ found_too }}", False),
+    ],
+)
+def test_the_test_itself_finds_what_is_missing(text, fails):
+    made = task("read", ["a"], makes=["found"])
+    table = {"release": "{{ found.version }}"}
+    assert bool(missing([made, task("use", ["a", "b"], text)], table)) == fails
+    assert missing([made, task("use", ["a"], text)], table) == []
+    assert bool(missing([task("use", ["a"], text), made], table)) == fails
+
+
+def test_the_tasks_are_really_read():
+    found = {name for role in ROLES for task in role_tasks(role, frozenset()) for name in task.makes}
+    assert {"__slurm_config_found", "__slurm_database_deployed", "ansible_facts", "__munge_key"} <= found
