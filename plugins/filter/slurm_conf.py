@@ -8,7 +8,13 @@ from __future__ import annotations
 import typing as t
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import files, nodes, proposal, version
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import (
+    files,
+    nodes,
+    proposal,
+    storage,
+    version,
+)
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.hostlist import HostlistError
 
 
@@ -57,6 +63,10 @@ def slurmdbd_conf(spec: t.Mapping[str, t.Any], slurm_version: str) -> str:
     return files.database(_plain(spec), version.parse(slurm_version))
 
 
+def slurmdbd_database(text: str) -> str:
+    return storage.database(str(text))
+
+
 def slurm_node_proposal(report: str, devices: t.Sequence[str], gpus: str = "") -> dict[str, t.Any]:
     return proposal.propose(report, list(devices), gpus)
 
@@ -69,4 +79,5 @@ class FilterModule:
             "slurm_node_proposal": _clear(slurm_node_proposal),
             "slurm_nodes": _clear(slurm_nodes),
             "slurmdbd_conf": _clear(slurmdbd_conf),
+            "slurmdbd_database": slurmdbd_database,
         }
