@@ -18,6 +18,7 @@ import typing as t
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, Change, Plan
 
 NAME = re.compile(r"^[a-z0-9][a-z0-9._-]{0,31}$")
+UNKNOWN = "user {} is unknown here; create it in the directory first, or check nsswitch.conf"
 # What useradd would accept and passwd(5) would not survive.
 _UNSAFE = re.compile(r"[:\n\r\0,=]")
 
@@ -77,12 +78,10 @@ def plan(
     :param create: whether missing users may be created; else they are an error.
     :raises UsersError: all problems at once.
     """
+    check_names([user.name for user in wanted])
     problems = [problem for user in wanted for problem in _unsound(user)]
-    if len({user.name for user in wanted}) != len(wanted):
-        problems.append("a user is named twice; give each name once")
     if problems:
         raise UsersError(problems)
-
     changes = Plan()
     result = []
     taken = set(current.uids) | set(current.gids) | {user.uid for user in wanted}
@@ -95,9 +94,7 @@ def plan(
                 _plan_changes(changes, there, user)
             continue
         if not create:
-            problems.append(
-                f"user {user.name} is unknown here; create it in the directory first, or check nsswitch.conf"
-            )
+            problems.append(UNKNOWN.format(user.name))
             continue
         # A group without its user is what a run leaves that was killed between the two: its number is the user's.
         group = current.groups.get(user.name)
@@ -162,12 +159,24 @@ def commands(changes: Plan, users: t.Sequence[User], create_home: bool) -> list[
     return argvs
 
 
+def check_names(names: t.Sequence[str]) -> None:
+    """Pure.
+
+    :raises UsersError: all problems at once.
+    """
+    problems = [
+        f"user name {name!r} is refused: lower case letters, digits, '.', '_' and '-', not digits alone, at most 32"
+        for name in names
+        if not NAME.match(name) or name.isdigit()
+    ]
+    if len(set(names)) != len(names):
+        problems.append("a user is named twice; give each name once")
+    if problems:
+        raise UsersError(problems)
+
+
 def _unsound(user: User) -> list[str]:
     found = []
-    if not NAME.match(user.name) or user.name.isdigit():
-        found.append(
-            f"user name {user.name!r} is refused: lower case letters, digits, '.', '_' and '-', not digits alone, at most 32"
-        )
     for field in ("gecos", "home", "shell"):
         if _UNSAFE.search(getattr(user, field)):
             found.append(f"{field} of {user.name} contains ':', ',', '=' or a line break; take it out")

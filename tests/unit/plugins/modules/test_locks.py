@@ -19,6 +19,7 @@ READERS = {"slurm_preflight", "slurm_smoke_test", "tenant_documents"}
 WRITERS = {
     "daemon": ({"name": "Getty@tty1.service"}, "daemon-getty-tty1.service"),
     "mariadb_account": ({"database": "a", "user": "b", "password": "PASSWORD"}, "mariadb"),
+    "posix_numbers": ({"users": [{"name": "alice"}], "ledger": "/nonexistent/x"}, "posix-numbers"),
     "posix_users": ({"users": [{"name": "no-such-user", "uid": 59998}]}, "posix-users"),
     "secret_file": ({"source": "/a", "dest": "/etc/X.key", "_staged": "/dev/null"}, "secret--etc-x.key"),
     "slurm_accounting": ({"cluster": "c1", "scope": ["a"], "accounts": [{"name": "a"}]}, "slurm-accounting-c1"),
