@@ -52,16 +52,20 @@ version:
   sample: "24.11"
 """
 
+import contextlib
 import re
+import tempfile
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import version
 
-PROGRAMS = ("scontrol", "slurmd", "slurmctld", "slurmdbd")
-# slurmdbd reads its configuration before it prints its version; the others do not.
+# slurmctld and slurmd only print their version. The others read their configuration first, and fail, or wait for a
+# minute, when it is bad: scontrol gets one of ours, or a bad slurm.conf on a login node could not be replaced.
+PROGRAMS = ("slurmctld", "slurmd", "scontrol", "slurmdbd")
 FLAG = "-V"
+CONFIGURATION = "ClusterName=none\nSlurmctldHost=localhost\n"
 
 
 def argument_spec() -> dict[str, t.Any]:
@@ -84,12 +88,18 @@ def candidate(text: str) -> str:
 
 
 def installed(search_path: t.Sequence[str]) -> str:
-    for name in PROGRAMS:
-        program = _command.find(name, search_path)
-        if program is not None:
-            found = release(_command.run([program, FLAG]).stdout)
-            if found:
-                return found
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as conf:
+        conf.write(CONFIGURATION)
+        conf.flush()
+        for name in PROGRAMS:
+            program = _command.find(name, search_path)
+            if program is None:
+                continue
+            env = {"SLURM_CONF": conf.name} if name == "scontrol" else None
+            with contextlib.suppress(_command.CommandTimeout):
+                found = release(_command.run([program, FLAG], timeout=20, env=env).stdout)
+                if found:
+                    return found
     return ""
 
 

@@ -165,3 +165,17 @@ def test_a_real_change_disturbs_no_job(job):
     assert back.returncode == 0, back.output
     still_works(job)
     assert site().changed == []
+
+
+def test_another_database_than_the_one_in_use_is_refused():
+    before = said("ctl", "sha256sum", "/etc/slurm/slurmdbd.conf")
+    run = site("--limit", "ctl", "--tags", "slurm_database", slurm_database_name="another")
+    (error,) = run.errors
+    assert "localhost:3306/slurm_acct_db" in error
+    assert "slurm_database_confirm=localhost:3306/another" in error
+    assert run.changed == []
+    assert said("ctl", "sha256sum", "/etc/slurm/slurmdbd.conf") == before
+    sure = {"slurm_database_name": "another", "slurm_database_confirm": "localhost:3306/another"}
+    run = site("--limit", "ctl", "--tags", "slurm_database", "--check", **sure)
+    assert run.returncode == 0, run.output
+    assert run.changed != []

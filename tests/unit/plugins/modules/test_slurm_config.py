@@ -173,3 +173,17 @@ def test_a_release_that_is_too_old_is_said_so():
 )
 def test_candidate(text, expected):
     assert slurm_version_info.candidate(text) == expected
+
+
+def test_the_installed_release_does_not_depend_on_the_hosts_configuration(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_CONF", "/etc/slurm/slurm.conf")
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text('#!/bin/sh\ngrep -q ^ClusterName=none "$SLURM_CONF" && echo slurm-wlm 24.11.5\n')
+    scontrol.chmod(0o755)
+    path = [str(tmp_path), "/usr/bin", "/bin"]
+    assert slurm_version_info.installed(path) == "24.11"
+    slurmd = tmp_path / "slurmd"
+    slurmd.write_text("#!/bin/sh\necho slurm 22.05.8\n")
+    slurmd.chmod(0o755)
+    assert slurm_version_info.installed(path) == "22.05"
+    assert slurm_version_info.installed(["/nonexistent"]) == ""
