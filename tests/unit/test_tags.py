@@ -93,17 +93,21 @@ def needs(text: str, made: set[str], table: dict[str, str], seen: frozenset[str]
 
 
 def missing(all_tasks: list[Task], table: dict[str, str]) -> list[str]:
-    made = {name for task in all_tasks for name in task.makes}
-    problems, so_far = [], {name: set() for name in made}
+    """What a task lacks in a run of one of its tags alone, or without a tag that is not its own."""
+    problems: list[str] = []
+    makers: dict[str, list[frozenset[str]]] = {name: [] for task in all_tasks for name in task.makes}
     for task in all_tasks:
-        for name in needs(task.text, made, table):
-            if task.makes and name in task.makes:
-                continue
-            lacking = task.tags - so_far[name]
-            if lacking:
-                problems.append(f"{task.name}: {name} is not there with {', '.join(sorted(lacking))} alone")
+        for name in needs(task.text, set(makers), table) - task.makes:
+            run = frozenset().union(*makers[name])
+            for tag in task.tags - run if "always" not in run else ():
+                problems.append(f"{task.name}: {name} is not there with --tags {tag}")
+            skipped = frozenset.intersection(*makers[name]) if makers[name] else frozenset()
+            for tag in skipped - task.tags:
+                # Who leaves the checks out has asked for it.
+                if tag != "always" and not tag.endswith(("_validate", "_plan")):
+                    problems.append(f"{task.name}: {name} is not there with --skip-tags {tag}")
         for name in task.makes:
-            so_far[name] |= task.tags
+            makers[name].append(task.tags)
     return problems
 
 
@@ -139,6 +143,10 @@ def test_the_test_itself_finds_what_is_missing(text, fails):
     assert bool(missing([made, task("use", ["a", "b"], text)], table)) == fails
     assert missing([made, task("use", ["a"], text)], table) == []
     assert bool(missing([task("use", ["a"], text), made], table)) == fails
+    everywhere = task("read", ["a_validate", "always"], makes=["found"])
+    assert missing([everywhere, task("use", ["b"], text)], table) == []
+    of_both = task("read", ["a", "b"], makes=["found"])
+    assert bool(missing([of_both, task("use", ["b"], text)], table)) == fails
 
 
 def test_the_tasks_are_really_read():
