@@ -41,7 +41,7 @@ class ActionModule(ActionBase):
         del tmp
         _validation, args = self.validate_argument_spec(argument_spec=argument_spec())
         source = os.path.abspath(args["source"])
-        args.update(source=source, _staged=None)
+        args.update(source=source, staged=None)
         generated = False
         if not os.path.exists(source):
             # Asked first, for what is made is kept.
@@ -50,7 +50,7 @@ class ActionModule(ActionBase):
                 return {**result, **answer}
             generated = generate(source, args["length"])
         try:
-            args["_staged"] = self._stage(source)
+            args["staged"] = self._stage(source)
             answer = self._host(args, task_vars)
         finally:
             self._remove_tmp_path(self._connection._shell.tmpdir)

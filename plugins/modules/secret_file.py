@@ -71,6 +71,10 @@ options:
       - Replace another secret on a host that works with it.
     type: bool
     default: false
+  staged:
+    description:
+      - Set by the action plugin, which brings the secret to this place on the host. What is given here is not used.
+    type: path
 """
 
 EXAMPLES = r"""
@@ -128,13 +132,12 @@ def argument_spec() -> dict[str, t.Any]:
         "in_use": {"type": "list", "elements": "path", "default": []},
         "replace": {"type": "bool", "default": False},
         "lock_timeout": {"type": "int", "default": 300},
-        # Where the action plugin has put the bytes on this host; without it there are none yet.
-        "_staged": {"type": "path"},
+        "staged": {"type": "path"},
     }
 
 
 def run(params: t.Mapping[str, t.Any], result: dict[str, t.Any], write: bool) -> None:
-    content = _secret.read(params["_staged"]).content if params["_staged"] else None
+    content = _secret.read(params["staged"]).content if params["staged"] else None
     want = _secret.State(content, params["owner"], params["group"], int(params["mode"], 8))
     now = _secret.read(params["dest"])
     working = any(os.path.exists(path) for path in params["in_use"])
@@ -152,7 +155,7 @@ def main() -> None:
     result: dict[str, t.Any] = {"changed": False, "generated": False, "commands": [], "plan": [], "diff": {}}
     try:
         # Without bytes it only tells whether some may be made.
-        if module.check_mode or not params["_staged"]:
+        if module.check_mode or not params["staged"]:
             run(params, result, False)
         else:
             with Lock(lock_name("secret", params["dest"]), f"secret_file {params['dest']}", params["lock_timeout"]):

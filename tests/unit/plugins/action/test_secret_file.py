@@ -59,7 +59,7 @@ def action(tmp_path, monkeypatch):
     monkeypatch.setattr(secret_file.ActionBase, "run", lambda self, tmp=None, task_vars=None: {})
     found.validate_argument_spec = lambda argument_spec: (
         None,
-        {"source": str(found.source), "dest": "/etc/munge/munge.key", "length": 64, "_staged": "/etc/shadow"},
+        {"source": str(found.source), "dest": "/etc/munge/munge.key", "length": 64, "staged": "/etc/shadow"},
     )
     found._make_tmp_path = lambda: monkeypatch.setattr(Shell, "tmpdir", "/root/tmp")
     found._transfer_file = lambda path, staged: found.staged.append((pathlib.Path(path).read_bytes(), staged))
@@ -79,7 +79,7 @@ def test_made_and_copied_without_a_word_about_its_bytes(action):
     secret = action.source.read_bytes()
     assert (result["changed"], result["generated"]) == (True, True)
     assert action.staged == [(secret, "/root/tmp/.secret")]
-    assert [asked["_staged"] for asked in action.asked] == [None, "/root/tmp/.secret"]
+    assert [asked["staged"] for asked in action.asked] == [None, "/root/tmp/.secret"]
     assert action.removed == ["/root/tmp"]
     for form in (secret.hex(), base64.b64encode(secret).decode(), repr(secret)):
         assert form not in str(action.asked) + str(result)
@@ -104,5 +104,5 @@ def test_what_the_host_says_of_an_existing_secret_is_passed_on(action):
     action.answer = {"failed": True, "changed": False, "msg": "another secret"}
     result = action.run(task_vars={})
     assert (result["failed"], result["msg"], result["generated"]) == (True, "another secret", False)
-    assert [asked["_staged"] for asked in action.asked] == ["/root/tmp/.secret"]
+    assert [asked["staged"] for asked in action.asked] == ["/root/tmp/.secret"]
     assert action.removed == ["/root/tmp"]

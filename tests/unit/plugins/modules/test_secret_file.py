@@ -28,7 +28,7 @@ def host(tmp_path, monkeypatch, capsys):
             staged = str(tmp_path / "staged")
             (tmp_path / "staged").write_bytes(secret)
         arguments = {
-            "source": "/here/key", "dest": str(tmp_path / "etc" / "key"), "owner": ME, "group": MINE, "_staged": staged,
+            "source": "/here/key", "dest": str(tmp_path / "etc" / "key"), "owner": ME, "group": MINE, "staged": staged,
             "in_use": [str(tmp_path / "slurm.conf"), str(tmp_path / "other.conf")], "lock_timeout": 0,
             "_ansible_check_mode": check, **params,
         }  # fmt: skip
