@@ -12,6 +12,8 @@ import yaml
 from definition import address, inventory_folder
 from engine import BUILD, REPO, run
 
+# The kernel's limit is 108 bytes, of which ssh takes 17 while it makes one.
+SOCKET_PATH = 80
 DEMO = REPO / "inventories" / "demo"
 
 
@@ -48,6 +50,10 @@ def write_keys(spec: dict, state: pathlib.Path, docker: list[str]) -> None:
         "  LogLevel ERROR",
         "  ConnectTimeout 10",
     ]
+    socket = state / "c-%n"
+    if len(str(socket)) < SOCKET_PATH:
+        # One login for many commands. Ansible has a socket of its own.
+        lines += ["  ControlMaster auto", f"  ControlPath {socket}", "  ControlPersist 30"]
     for host, it in spec["hosts"].items():
         public = " ".join((state / f"host_{host}.pub").read_text().split()[:2])
         known.append(f"[127.0.0.1]:{it['ssh_port']},{host} {public}")
