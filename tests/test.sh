@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# All tests: source, units, then every scenario, on both Debian releases side by side. Prints how long each part took.
+# All tests: source and units, and every scenario on both Debian releases, side by side. Prints how long each part took.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -42,18 +42,23 @@ part() { # LANE NAME COMMAND...
 
 scenarios() { # DEBIAN
     for scenario in $SCENARIOS; do
-        part "2-$1" "scenario $scenario, Debian $1" make --no-print-directory scenario S="$scenario" DEBIAN="$1" || return 1
+        part "3-$1" "scenario $scenario, Debian $1" make --no-print-directory scenario S="$scenario" DEBIAN="$1" || return 1
     done
 }
 
+source_and_units() {
+    part 2 "lint" make --no-print-directory lint || return 1
+    part 2 "unit" make --no-print-directory unit || return 1
+    part 2 "unit, other controller" .build/venv/bin/python tests/tools/other_controller.py python -m pytest -q -n 2 tests/unit
+}
+
 part 1 "set-up" make --no-print-directory venv
-part 1 "lint" make --no-print-directory lint
-part 1 "unit" make --no-print-directory unit
-part 1 "unit, other controller" .build/venv/bin/python tests/tools/other_controller.py python -m pytest -q -n 2 tests/unit
-# Much of a scenario is waiting for daemons: two of them share the processors well. Each has hosts of its own.
+# Much of a scenario is waiting for daemons: lanes share the processors well. Each release has hosts of its own.
 set -m
+source_and_units 2>&1 | sed -u "s/^/[source] /" &
 for debian in 12 13; do
     scenarios "$debian" 2>&1 | sed -u "s/^/[$debian] /" &
 done
-wait -n
-wait -n
+for _lane in 1 2 3; do
+    wait -n
+done
