@@ -23,7 +23,8 @@ from engine import ClusterError, Engine, phase
 from image import build
 from remote import gpus_seen, said
 
-HOSTS = ("ctl", "login", "gpu1")
+# One node of each partition.
+HOSTS = ("ctl", "login", "gpu1", "gpu3")
 
 
 def bring_image(codename: str) -> None:
