@@ -27,3 +27,11 @@ requirements:
   - Slurm 22.05 or newer, on a host where C(sacctmgr) works
   - root, or another user with AdminLevel C(Administrator) who can write to C(/run)
 """
+
+    # What the modules that talk to slurmctld need.
+    SCHEDULER = r"""
+options: {}
+requirements:
+  - Slurm 22.05 or newer, on a host where C(scontrol) works
+  - root, SlurmUser, or another user with AdminLevel C(Operator); C(PrivateData) hides other people's jobs from anybody else
+"""

@@ -25,7 +25,10 @@ WRITERS = {
     "slurm_accounting": ({"cluster": "c1", "scope": ["a"], "accounts": [{"name": "a"}]}, "slurm-accounting-c1"),
     "slurm_cluster": ({"name": "c1"}, "slurm-accounting-database"),
     "slurm_config": ({"path": "/nonexistent", "files": [{"name": "a", "content": "b"}]}, "slurm-config"),
+    "slurm_job": ({"state": "held", "users": ["a"]}, "slurm-scheduler"),
+    "slurm_node": ({"state": "resume", "owner": "a", "nodes": ["b"]}, "slurm-scheduler"),
     "slurm_qos": ({"qos": [{"name": "a"}]}, "slurm-accounting-database"),
+    "slurm_reservation": ({"name": "a", "state": "absent"}, "slurm-scheduler"),
 }
 
 
