@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import REMOVE
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import block_ledger, render
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import desired as wanted
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import render
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import AccountingPlan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.compile import compile_plan
@@ -24,9 +25,19 @@ def reconcile(params: t.Mapping[str, t.Any], check_mode: bool, client: Client, l
     """One run. A check reads without the lock; anything that may write holds it from before the first reading."""
     desired = wanted.build(params)
     if check_mode or lock is None:
-        return _run(desired, params, check_mode, client, ())
+        return _run(_with_blocks(desired, client), params, check_mode, client, ())
     with lock:
-        return _run(desired, params, check_mode, client, lock.fds)
+        return _run(_with_blocks(desired, client), params, check_mode, client, lock.fds)
+
+
+def _with_blocks(desired: wanted.Desired, client: Client) -> wanted.Desired:
+    """Somebody who is blocked may have no row at the moment, or none in scope."""
+    ledger = block_ledger.read(client.cluster)
+    return dataclasses.replace(
+        desired,
+        blocked_users=ledger.names(block_ledger.USER),
+        blocked_accounts=ledger.names(block_ledger.ACCOUNT),
+    )
 
 
 def _run(

@@ -18,7 +18,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import field
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.arguments import checked_children
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
 
-NAMES = ("slurm_accounting", "slurm_qos", "slurm_cluster")
+NAMES = ("slurm_accounting", "slurm_block", "slurm_qos", "slurm_cluster")
 
 
 def load(name):
