@@ -80,7 +80,15 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._command import (
     located,
     run,
 )
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, parse, preflight, values
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import (
+    effective,
+    fields,
+    outrank,
+    parse,
+    partitions,
+    preflight,
+    values,
+)
 
 
 def argument_spec():
@@ -107,7 +115,7 @@ def read(search_path, cluster, now):
     skew = time.time() - now if now is not None else 0.0
     config = preflight.parse_config(ask(search_path, "scontrol", "show", "config"))
     clusters = ask(search_path, "sacctmgr", "-nP", "show", "cluster", "format=cluster").split()
-    table = [fields.QOS_BY_OPTION[option] for option in preflight.LIMIT_OPTIONS]
+    table = [field for field in fields.QOS_FIELDS if field.option in effective.READ_OF_QOS]
     columns = ["name", *(field.column for field in table)]
     rows = parse.rows(ask(search_path, "sacctmgr", "-nP", "show", "qos", f"format={','.join(columns)}"), columns)
     root = ask(
@@ -119,7 +127,7 @@ def read(search_path, cluster, now):
         qos={
             row["name"]: {field.option: values.from_text(field, row[field.column]) for field in table} for row in rows
         },
-        partitions=preflight.parse_partition_qos(ask(search_path, "scontrol", "-o", "show", "partition")),
+        partitions=partitions.parse(ask(search_path, "scontrol", "-o", "show", "partition")),
         root_qos=[name for line in root.splitlines() for name in line.partition("|")[2].split(",") if name],
         skew=skew,
     )
@@ -130,7 +138,7 @@ def main():
     params = module.params
     try:
         reading = read(params["search_path"], params["cluster"], params["now"])
-        wanted = preflight.caps(params["accounts"], params["users"], reading.root_qos)
+        wanted = outrank.rows(params["accounts"], params["users"], reading.root_qos)
     except CommandError as error:
         module.fail_json(msg=str(error), problems=[str(error)])
     except (parse.ParseError, values.ValueProblem) as error:
@@ -141,9 +149,12 @@ def main():
         for row in rows
         for name in [*(row.get("qos") or []), *([row["default_qos"]] if row.get("default_qos") else [])]
     }
-    problems = preflight.problems(reading, params["cluster"], wanted, named)
+    verdict = outrank.check(wanted, reading.qos, reading.partitions)
+    problems = preflight.problems(reading, params["cluster"], named) + verdict.problems
     if problems:
         module.fail_json(msg="; ".join(problems), problems=problems)
+    for warning in verdict.warnings:
+        module.warn(warning)
     module.exit_json(changed=False, problems=[], version=reading.config.get("SLURM_VERSION", ""))
 
 

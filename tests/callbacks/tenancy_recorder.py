@@ -21,6 +21,11 @@ import signal
 
 from ansible.plugins.callback import CallbackBase
 
+KEPT = (
+    "changed", "commands", "plan", "diff", "msg", "proven", "results", "applied", "remaining", "blocked", "blocks",
+    "still_blocked", "jobs",
+)  # fmt: skip
+
 
 class CallbackModule(CallbackBase):
     CALLBACK_VERSION = 2.0
@@ -38,10 +43,7 @@ class CallbackModule(CallbackBase):
         task = result.task if hasattr(result, "task") else result._task
         host = result.host if hasattr(result, "host") else result._host
         if self.path:
-            kept = {
-                key: data.get(key)
-                for key in ("changed", "commands", "plan", "diff", "msg", "proven", "applied", "remaining")
-            }
+            kept = {key: data.get(key) for key in KEPT}
             with open(self.path, "a") as stream:
                 record = {
                     "task": task.get_name(),

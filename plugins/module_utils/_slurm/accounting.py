@@ -9,8 +9,8 @@ import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import REMOVE
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import block_ledger, render
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import desired as wanted
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import render
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import AccountingPlan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.compile import compile_plan
@@ -39,6 +39,16 @@ def reconcile(params: t.Mapping[str, t.Any], check_mode: bool, client: Client, l
     return carry_out(lambda state: desired, reading(desired), params, check_mode, client, lock)
 
 
+def _with_blocks(desired: wanted.Desired, client: Client) -> wanted.Desired:
+    """Somebody who is blocked may have no row at the moment, or none in scope."""
+    ledger = block_ledger.read(client.cluster)
+    return dataclasses.replace(
+        desired,
+        blocked_users=ledger.names(block_ledger.USER),
+        blocked_accounts=ledger.names(block_ledger.ACCOUNT),
+    )
+
+
 def reading(desired: wanted.Desired) -> Reading:
     rows = {(name, "", ""): account.values for name, account in desired.accounts.items()}
     for user in desired.users.values():
@@ -62,7 +72,7 @@ def carry_out(
     """
     work = Work(
         read=lambda: beyond.read(client),
-        plan=lambda state: make_plan(state, build(state)),
+        plan=lambda state: make_plan(state, _with_blocks(build(state), client)),
         compile=compile_plan,
         guard=lambda plan: refuse_with_jobs(client, plan),
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, REMOVE
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, qos, values
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, inherit, qos, values
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import (
     COORDINATORS,
     DEFAULT_ACCOUNT,
@@ -47,6 +47,7 @@ class _Compiler:
         self.fields: dict[Key, RowChanges] = {}
         for change in plan.fields():
             self.sort(t.cast(AccountingChange, change))
+        self.will = {key: {option: change.will for option, change in row.items()} for key, row in self.fields.items()}
         self.depth = depths(self.parents)
         self.rows = set(state.associations) | self.added
         self.with_partitions = {(key[0], key[1]) for key in self.rows if key[2]}
@@ -84,7 +85,9 @@ class _Compiler:
         commands += self.add_users()
         commands += self.set_defaults()
         commands += self.set_records()
+        tell = self.untold()
         commands += self.modify()
+        commands += tell
         commands += self.set_coordinators()
         return commands + self.remove()
 
@@ -214,6 +217,13 @@ class _Compiler:
             commands += self.modify_rows([(key, self.with_others(key, change)) for key, change in step])
         rest = [(key, [_word(option, change) for option, change in row.items()]) for key, row in self.left()]
         return commands + self.modify_rows(rest)
+
+    def untold(self) -> list[Command]:
+        """From above: what a row is told is what the one above it has at that moment."""
+        levels: dict[int, list[tuple[Key, list[str]]]] = {}
+        for key, words in inherit.untold(self.state, self.parents, self.will, self.added, self.removed):
+            levels.setdefault(10**6 if key[1] else self.depth.get(key[0], 0), []).append((key, words))
+        return [command for level in sorted(levels) for command in self.modify_rows(levels[level])]
 
     def with_others(self, key: Key, change: qos.Values) -> list[str]:
         """The first command for a row takes its other fields along."""

@@ -51,6 +51,9 @@ class Desired:
     absent: frozenset[Key] = frozenset()
     max_removals: int = 0
     block_qos: str = "blocked"
+    # On record as blocked, wherever they turn up.
+    blocked_users: frozenset[str] = frozenset()
+    blocked_accounts: frozenset[str] = frozenset()
     warnings: list[str] = dataclasses.field(default_factory=list)
 
 

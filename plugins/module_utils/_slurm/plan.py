@@ -260,7 +260,7 @@ class _Planner:
             if row is None:
                 self.plan.add(row_change(ADD, key))
                 self.plan.add(named_change(ADD, label(key), key, PARENT, None, account.parent))
-                self.new_row(key, account.values, above_blocked)
+                self.new_row(key, account.values, above_blocked or name in self.desired.blocked_accounts)
             else:
                 if row.parent != account.parent:
                     self.plan.add(named_change(CHANGE, label(key), key, PARENT, row.parent, account.parent))
@@ -270,7 +270,7 @@ class _Planner:
     def users(self) -> None:
         for user in sorted(self.desired.users):
             mine = self.by_user.get(user, [])
-            blocked = bool(mine) and all(self.is_blocked(key) for key in mine)
+            blocked = user in self.desired.blocked_users or (bool(mine) and all(self.is_blocked(key) for key in mine))
             for key, given in sorted(self.desired.users[user].rows.items()):
                 if key in self.rows:
                     self.changed_row(key, given, keep_block=self.overlay.listed((key[0], "", "")) != self.block)

@@ -112,6 +112,15 @@ def set_word(field: fields.Field, before: t.Any, after: t.Any) -> str:
     return f"{field.set_name}={after}"
 
 
+def difference_words(field: fields.Field, names: t.Iterable[str]) -> list[str]:
+    """Of a list that is a difference to the parent's, sacctmgr takes additions and removals as options of their own."""
+    found = []
+    for sign in "+-":
+        part = sorted(name[1:] for name in names if name[0] == sign)
+        found += [f"{field.set_name}{sign}={','.join(part)}"] if part else []
+    return found
+
+
 def _whole(field: fields.Field, value: t.Any) -> t.Any:
     number = int(value)
     if number == -1:

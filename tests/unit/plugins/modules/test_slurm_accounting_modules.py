@@ -20,8 +20,8 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import field
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.arguments import checked_children
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
 
-WRITERS = ("slurm_accounting", "slurm_account", "slurm_user", "slurm_qos", "slurm_cluster")
-NAMES = (*WRITERS, "slurm_accounting_info")
+WRITERS = ("slurm_accounting", "slurm_account", "slurm_user", "slurm_qos", "slurm_cluster", "slurm_block")
+NAMES = (*WRITERS, "slurm_accounting_info", "slurm_effective_limits_info")
 
 
 def load(name):

@@ -113,7 +113,7 @@ def test_changing_places_moves_the_child_up_first():
 
 
 def test_list_and_default_change_in_one_command():
-    assert commands(example(), ["foo"], [account("foo", qos=["high"], default_qos="high", grp_jobs=4)]) == [
+    assert commands(example((22, 5)), ["foo"], [account("foo", qos=["high"], default_qos="high", grp_jobs=4)]) == [
         "modify account where name=foo cluster=c1 set GrpJobs=4 QOS=high DefaultQOS=high"
     ]
 
