@@ -65,6 +65,13 @@ def state_of(job: str) -> str:
     return said("ctl", "squeue", "-h", "-j", job, "-o", "%T %r")
 
 
+def due(*jobs: str) -> None:
+    """Their time has come, and the scheduler has looked at them."""
+    for job in jobs:
+        said("ctl", "scontrol", "update", f"JobId={job}", "StartTime=now")
+    time.sleep(5)
+
+
 def wait_for(condition, seconds: float = 60, what: str = ""):
     deadline = time.monotonic() + seconds
     while not condition():
@@ -117,8 +124,8 @@ def test_nothing_gets_in_what_runs_goes_on_and_nothing_starts_again(before, gene
     assert ("high", "generous") in let_in("alice")
     running, requeued = submitted("alice"), submitted("alice")
     wait_for(lambda: {state_of(running).split()[0], state_of(requeued).split()[0]} == {"RUNNING"}, what="running jobs")
-    waiting = submitted("alice", "--qos=high", "--begin=now+25")
-    array = submitted("alice", "--array=0-3%1", "--begin=now+25")
+    waiting = submitted("alice", "--qos=high", "--begin=now+1hour")
+    array = submitted("alice", "--array=0-3%1", "--begin=now+1hour")
 
     checked = block("blocked", "--check", accounts=["tenant-foo"], reason="unpaid")
     assert accounting() == before
@@ -134,8 +141,7 @@ def test_nothing_gets_in_what_runs_goes_on_and_nothing_starts_again(before, gene
     said("ctl", "scontrol", "requeue", requeued)
     # Slurm puts it off by two minutes.
     wait_for(lambda: "PENDING" in state_of(requeued), what="a job that is put off")
-    said("ctl", "scontrol", "update", f"JobId={requeued}", "StartTime=now")
-    time.sleep(5)
+    due(requeued, waiting, array)
     assert state_of(requeued) == state_of(waiting) == state_of(array) == "PENDING JobHeldAdmin"
     assert state_of(running).startswith("RUNNING")
 
@@ -162,11 +168,11 @@ def counted(user: str) -> int:
 
 def test_what_waited_starts_after_the_block_and_is_counted_right(before):
     """Without the hold slurmctld counts such jobs off twice, and the tenant can submit no more."""
-    waiting, array = submitted("alice", "--begin=now+12"), submitted("alice", "--array=0-3", "--begin=now+12")
+    waiting, array = submitted("alice", "--begin=now+1hour"), submitted("alice", "--array=0-3", "--begin=now+1hour")
     held = submitted("alice", "--hold")
     block(users=["alice"])
     assert counted("alice") == 6
-    time.sleep(14)
+    due(waiting, array)
     assert state_of(waiting) == "PENDING JobHeldAdmin"
     block("unblocked", users=["alice"])
     assert state_of(held) == "PENDING JobHeldUser"

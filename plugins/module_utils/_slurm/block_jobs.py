@@ -57,8 +57,10 @@ def hold_argv(client: Client, verb: str, jobs: t.Iterable[str]) -> list[list[str
 def cancel_argv(client: Client, jobs: t.Sequence[dict[str, str]]) -> list[list[str]]:
     """What waits, never what runs: of an array too."""
     ids = list(dict.fromkeys(job["id"].split("_")[0].split("+")[0] for job in jobs))
-    base = [client.program("scancel"), "-M", client.cluster, "-t", "PENDING"]
-    return [[*base, *ids[first : first + _PORTION]] for first in range(0, len(ids), _PORTION)]
+    return [
+        [client.program("scancel"), "-M", client.cluster, "-t", "PENDING", *ids[first : first + _PORTION]]
+        for first in range(0, len(ids), _PORTION)
+    ]
 
 
 def cancel(client: Client, cancels: t.Sequence[list[str]], targets: t.Sequence[Key]) -> None:

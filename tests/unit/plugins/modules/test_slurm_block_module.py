@@ -96,7 +96,7 @@ def writes(slurm) -> list[str]:
 def test_block_and_unblock(slurm, capsys):
     (slurm / "jobs").write_text("7|al|foo|Priority\n")
     status, checked = run(slurm, capsys, accounts=["foo"], reason="why", _ansible_check_mode=True)
-    assert (status, checked["changed"], writes(slurm)) == (0, True, [])
+    assert (status, checked.get("msg"), checked["changed"], writes(slurm)) == (0, None, True, [])
     assert not (slurm / "state").exists()
     status, done = run(slurm, capsys, accounts=["foo"], reason="why")
     assert status == 0
