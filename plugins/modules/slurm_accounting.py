@@ -22,6 +22,7 @@ extends_documentation_fragment:
   - gpuops.tenancy.attributes
   - gpuops.tenancy.attributes.actiongroup_slurm
   - gpuops.tenancy.slurm
+  - gpuops.tenancy.slurm_fields.tree
 attributes:
   check_mode:
     support: full
@@ -44,212 +45,6 @@ options:
     type: list
     elements: str
     required: true
-  accounts:
-    description:
-      - Accounts, nested or flat.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      name:
-        description:
-          - Name of the account, unique in the cluster.
-        type: str
-        required: true
-      parent:
-        description:
-          - The account above. By default the account that encloses this entry, at the top V(root).
-        type: str
-      accounts:
-        description:
-          - Accounts below this one, with the same options, to any depth.
-        type: list
-        elements: dict
-      coordinators:
-        description:
-          - Coordinators of the account, exactly these. They may add users and raise limits below the account.
-        type: list
-        elements: str
-      description:
-        description:
-          - Text of the account. Slurm folds it to lower case.
-        type: str
-      organization:
-        description:
-          - Text of the account. Slurm folds it to lower case.
-        type: str
-      fairshare:
-        description:
-          - Shares relative to the other children of the same parent, or V(parent).
-          - V(-1) sets Slurm's own default, 1.
-        type: str
-      priority:
-        description:
-          - Priority added to jobs.
-        type: int
-      grp_tres:
-        description:
-          - >-
-            TRES that all running jobs below this object may use together, for example V({gres/gpu: 128}).
-        type: dict
-      grp_tres_mins:
-        description:
-          - TRES minutes that all jobs below this object may use together.
-        type: dict
-      grp_tres_run_mins:
-        description:
-          - TRES minutes that all running jobs below this object may still need together.
-        type: dict
-      grp_jobs:
-        description:
-          - Jobs that may run below this object together. More are accepted and wait.
-        type: int
-      grp_submit_jobs:
-        description:
-          - Jobs that may wait or run below this object together. More are refused.
-        type: int
-      grp_wall:
-        description:
-          - Wall clock time that all jobs below this object may use together.
-        type: str
-      max_jobs:
-        description:
-          - Running jobs of each user. More are accepted and wait.
-        type: int
-      max_submit_jobs:
-        description:
-          - Waiting and running jobs of each user. More are refused.
-        type: int
-      max_tres_per_job:
-        description:
-          - TRES that one job may use.
-        type: dict
-      max_tres_per_node:
-        description:
-          - TRES that one job may use on a node.
-        type: dict
-      max_tres_mins_per_job:
-        description:
-          - TRES minutes that one job may use.
-        type: dict
-      max_wall:
-        description:
-          - Wall clock time of one job.
-        type: str
-      qos:
-        description:
-          - QOS that may be used, exactly these. The empty list inherits the parent's.
-          - Left alone on an object that is blocked, see O(block_qos).
-        type: list
-        elements: str
-      default_qos:
-        description:
-          - QOS of a job that names none. It has to be in the effective list of everything that inherits it. The empty
-            string clears it.
-        type: str
-  users:
-    description:
-      - Users with all the associations that they have within O(scope). One that is not listed is removed, so that a move
-        from team to team is a move. Associations outside the scope stay.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      name:
-        description:
-          - Name of the user.
-        type: str
-        required: true
-      default_account:
-        description:
-          - Account of a job that names none. Required where several would do. By default the present one stays as long as
-            the user is associated with it.
-        type: str
-      associations:
-        description:
-          - At least one.
-        type: list
-        elements: dict
-        required: true
-        suboptions:
-          account:
-            description:
-              - The account.
-            type: str
-            required: true
-          partition:
-            description:
-              - The association is for this partition only.
-            type: str
-          fairshare:
-            description:
-              - Shares relative to the other children of the same parent, or V(parent).
-              - V(-1) sets Slurm's own default, 1.
-            type: str
-          priority:
-            description:
-              - Priority added to jobs.
-            type: int
-          grp_tres:
-            description:
-              - >-
-                TRES that all running jobs below this object may use together, for example V({gres/gpu: 128}).
-            type: dict
-          grp_tres_mins:
-            description:
-              - TRES minutes that all jobs below this object may use together.
-            type: dict
-          grp_tres_run_mins:
-            description:
-              - TRES minutes that all running jobs below this object may still need together.
-            type: dict
-          grp_jobs:
-            description:
-              - Jobs that may run below this object together. More are accepted and wait.
-            type: int
-          grp_submit_jobs:
-            description:
-              - Jobs that may wait or run below this object together. More are refused.
-            type: int
-          grp_wall:
-            description:
-              - Wall clock time that all jobs below this object may use together.
-            type: str
-          max_jobs:
-            description:
-              - Running jobs of each user. More are accepted and wait.
-            type: int
-          max_submit_jobs:
-            description:
-              - Waiting and running jobs of each user. More are refused.
-            type: int
-          max_tres_per_job:
-            description:
-              - TRES that one job may use.
-            type: dict
-          max_tres_per_node:
-            description:
-              - TRES that one job may use on a node.
-            type: dict
-          max_tres_mins_per_job:
-            description:
-              - TRES minutes that one job may use.
-            type: dict
-          max_wall:
-            description:
-              - Wall clock time of one job.
-            type: str
-          qos:
-            description:
-              - QOS that may be used, exactly these. The empty list inherits the parent's.
-              - Left alone on an object that is blocked, see O(block_qos).
-            type: list
-            elements: str
-          default_qos:
-            description:
-              - QOS of a job that names none. It has to be in the effective list of everything that inherits it. The
-                empty string clears it.
-            type: str
   exclusive:
     description:
       - Whether accounts and associations in O(scope) that are not named are removed. Otherwise they are reported in
@@ -279,6 +74,9 @@ notes:
   - An association with running or waiting jobs is not removed; the jobs are listed.
   - The description and the organization of an account are the same on all clusters of one slurmdbd.
 seealso:
+  - module: gpuops.tenancy.slurm_accounting_info
+  - module: gpuops.tenancy.slurm_account
+  - module: gpuops.tenancy.slurm_user
   - module: gpuops.tenancy.slurm_qos
   - module: gpuops.tenancy.slurm_cluster
 """
@@ -407,42 +205,17 @@ remaining:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import options
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.accounting import reconcile
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.arguments import COMMON, checked_children
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.runner import run_module
-
-
-def account_spec():
-    return {
-        "name": {"type": "str", "required": True},
-        "parent": {"type": "str"},
-        "accounts": {"type": "list", "elements": "dict"},
-        "coordinators": {"type": "list", "elements": "str"},
-        **fields.specs(fields.RECORD),
-        **fields.specs(fields.ASSOCIATION),
-    }
-
-
-def user_spec():
-    association = {
-        "account": {"type": "str", "required": True},
-        "partition": {"type": "str"},
-        **fields.specs(fields.ASSOCIATION),
-    }
-    return {
-        "name": {"type": "str", "required": True},
-        "default_account": {"type": "str"},
-        "associations": {"type": "list", "elements": "dict", "required": True, "options": association},
-    }
 
 
 def argument_spec():
     return {
         "cluster": {"type": "str", "required": True},
         "scope": {"type": "list", "elements": "str", "required": True},
-        "accounts": {"type": "list", "elements": "dict", "default": [], "options": account_spec()},
-        "users": {"type": "list", "elements": "dict", "default": [], "options": user_spec()},
+        **options.spec(options.TREE),
         "exclusive": {"type": "bool", "default": False},
         "max_removals": {"type": "int", "default": 0},
         "block_qos": {"type": "str", "default": "blocked"},
@@ -455,7 +228,7 @@ def main():
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
 
     def work(params, check_mode, client, lock):
-        accounts = checked_children(params["accounts"], account_spec())
+        accounts = checked_children(params["accounts"], options.spec(options.TREE_ACCOUNT))
         return reconcile({**params, "accounts": accounts}, check_mode, client, lock)
 
     run_module(module, "slurm_accounting", work)

@@ -14,14 +14,14 @@ description:
     commands, reads again, and fails when the result differs from the plan.
   - An option that is left out is left alone. Numbers and times are cleared by V(-1), a TRES limit by leaving its name
     out of the dictionary.
-  - QOS that are not named are reported and never removed. Removing one strips it from every association, even as
-    default.
+  - QOS that are not named are reported and never removed.
 author:
   - gpuops.tenancy contributors (@gpuops)
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
   - gpuops.tenancy.attributes.actiongroup_slurm
   - gpuops.tenancy.slurm
+  - gpuops.tenancy.slurm_fields.qos
 attributes:
   check_mode:
     support: full
@@ -32,128 +32,17 @@ attributes:
   idempotent:
     support: full
 options:
-  qos:
+  state:
     description:
-      - The QOS of the site. The one that blocks people is one of them.
-    type: list
-    elements: dict
-    required: true
-    suboptions:
-      name:
-        description:
-          - Name of the QOS.
-        type: str
-        required: true
-      description:
-        description:
-          - Text of the QOS. Slurm folds it to lower case.
-        type: str
-      priority:
-        description:
-          - Priority added to jobs. V(-1) sets 0.
-        type: int
-      flags:
-        description:
-          - Flags, exactly these. The empty list clears them.
-        type: list
-        elements: str
-      preempt:
-        description:
-          - QOS whose jobs this one may preempt, exactly these.
-        type: list
-        elements: str
-      preempt_mode:
-        description:
-          - How its jobs are preempted. The empty string or V(cluster) takes the cluster's mode.
-        type: str
-      preempt_exempt_time:
-        description:
-          - Time that a job runs before it may be preempted. Write V(00:05:00); a bare number means minutes.
-        type: str
-      grace_time:
-        description:
-          - Seconds between the warning and the preemption. V(-1) sets 0.
-        type: int
-      usage_factor:
-        description:
-          - Factor by which usage counts. V(-1) sets 1.
-        type: float
-      usage_threshold:
-        description:
-          - Lowest fair share with which a job may run or be submitted.
-        type: float
-      limit_factor:
-        description:
-          - Factor by which the TRES limits of associations are multiplied.
-        type: float
-      grp_tres:
-        description:
-          - TRES that all running jobs of the QOS may use together.
-        type: dict
-      grp_tres_mins:
-        description:
-          - TRES minutes that all jobs of the QOS may use together.
-        type: dict
-      grp_tres_run_mins:
-        description:
-          - TRES minutes that all running jobs of the QOS may still need together.
-        type: dict
-      grp_jobs:
-        description:
-          - Jobs of the QOS that may run together.
-        type: int
-      grp_submit_jobs:
-        description:
-          - Jobs of the QOS that may wait or run together.
-        type: int
-      grp_wall:
-        description:
-          - Wall clock time that all jobs of the QOS may use together.
-        type: str
-      max_tres_per_job:
-        description:
-          - TRES that one job may use.
-        type: dict
-      max_tres_per_node:
-        description:
-          - TRES that one job may use on a node.
-        type: dict
-      max_tres_mins_per_job:
-        description:
-          - TRES minutes that one job may use.
-        type: dict
-      max_wall:
-        description:
-          - Wall clock time of one job.
-        type: str
-      max_tres_per_user:
-        description:
-          - TRES that the running jobs of one user may use together.
-        type: dict
-      max_jobs_per_user:
-        description:
-          - Running jobs of one user.
-        type: int
-      max_submit_jobs_per_user:
-        description:
-          - Waiting and running jobs of one user.
-        type: int
-      max_tres_per_account:
-        description:
-          - TRES that the running jobs of one account may use together.
-        type: dict
-      max_jobs_per_account:
-        description:
-          - Running jobs of one account.
-        type: int
-      max_submit_jobs_per_account:
-        description:
-          - Waiting and running jobs of one account.
-        type: int
-      min_tres_per_job:
-        description:
-          - TRES that a job has to ask for at least.
-        type: dict
+      - Whether the QOS exist. V(absent) is refused while an association of any cluster, a partition, a job or another
+        QOS uses one, because Slurm would strip it from all of them without a word.
+    type: str
+    choices: [present, absent]
+    default: present
+  max_removals:
+    description:
+      - How many QOS O(state=absent) may remove. By default as many as are named.
+    type: int
 notes:
   - A limit of a QOS outranks the same limit of an association, also where it is larger.
 seealso:
@@ -177,6 +66,16 @@ EXAMPLES = r"""
         grp_submit_jobs: 0
         max_submit_jobs_per_user: 0
         flags: [OverPartQOS, DenyOnLimit]
+
+- name: Have one QOS
+  gpuops.tenancy.slurm_qos:
+    name: night
+    max_wall: "08:00:00"
+
+- name: Remove a QOS that nobody uses
+  gpuops.tenancy.slurm_qos:
+    name: night
+    state: absent
 """
 
 RETURN = r"""
@@ -189,7 +88,7 @@ commands:
   type: list
   elements: str
   returned: success
-  sample: ["sacctmgr -i modify account where name=tenant-foo cluster=production set GrpJobs=100"]
+  sample: ["sacctmgr -i modify qos where name=high set Priority=100"]
 plan:
   description: The changes, field by field. An object that appears or goes has an entry with an empty V(field) as well.
   type: list
@@ -249,19 +148,23 @@ remaining:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.arguments import COMMON
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import options
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.arguments import COMMON, REMOVAL
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.qos_definitions import reconcile
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.runner import run_module
 
 
 def argument_spec():
-    qos = {"name": {"type": "str", "required": True}, **fields.specs(fields.QOS_FIELDS)}
-    return {"qos": {"type": "list", "elements": "dict", "required": True, "options": qos}, **COMMON}
+    return {**options.spec(options.QOS), **REMOVAL, **COMMON}
 
 
 def main():
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec=argument_spec(),
+        mutually_exclusive=options.exclusive(options.QOS, "qos"),
+        required_one_of=[("name", "qos")],
+        supports_check_mode=True,
+    )
     run_module(module, "slurm_qos", reconcile)
 
 

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, gpuops.tenancy contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What module slurm_accounting does, apart from Ansible. Private to the gpuops.tenancy collection."""
+"""What the accounting modules do, apart from Ansible. Private to the gpuops.tenancy collection."""
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock
@@ -14,36 +15,68 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes impo
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.compile import compile_plan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, converge, printable
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import State
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Key, State
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.plan import make_plan
 
 _SHOWN = 20
 
 
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """What has to be read beyond the usual, see Client.read."""
+
+    texts_of: tuple[str, ...] = ()
+    comments: tuple[Key, ...] | None = None
+    wckeys: bool = False
+
+    def read(self, client: Client) -> State:
+        return client.read(self.texts_of, self.comments, self.wckeys)
+
+
 def reconcile(params: t.Mapping[str, t.Any], check_mode: bool, client: Client, lock: Lock | None) -> dict[str, t.Any]:
-    """One run. A check reads without the lock; anything that may write holds it from before the first reading."""
+    """slurm_accounting."""
     desired = wanted.build(params)
-    if check_mode or lock is None:
-        return _run(desired, params, check_mode, client, ())
-    with lock:
-        return _run(desired, params, check_mode, client, lock.fds)
+    return carry_out(lambda state: desired, reading(desired), params, check_mode, client, lock)
 
 
-def _run(
-    desired: wanted.Desired,
+def reading(desired: wanted.Desired) -> Reading:
+    rows = {(name, "", ""): account.values for name, account in desired.accounts.items()}
+    for user in desired.users.values():
+        rows.update(user.rows)
+    comments = tuple(key for key, given in rows.items() if "comment" in given)
+    wckeys = any("default_wckey" in user.record for user in desired.users.values())
+    return Reading(tuple(desired.accounts), comments or None, wckeys)
+
+
+def carry_out(
+    build: t.Callable[[State], wanted.Desired],
+    beyond: Reading,
     params: t.Mapping[str, t.Any],
     check_mode: bool,
     client: Client,
-    pass_fds: t.Sequence[int],
+    lock: Lock | None,
 ) -> dict[str, t.Any]:
+    """One run. A check reads without the lock; anything that may write holds it from before the first reading.
+
+    :param build: what is wanted, for a state that was read.
+    """
     work = Work(
-        read=lambda: client.read(desired.accounts),
-        plan=lambda state: make_plan(state, desired),
+        read=lambda: beyond.read(client),
+        plan=lambda state: make_plan(state, build(state)),
         compile=compile_plan,
         guard=lambda plan: refuse_with_jobs(client, plan),
     )
+    if check_mode or lock is None:
+        return _run(work, params, check_mode, client, ())
+    with lock:
+        return _run(work, params, check_mode, client, lock.fds)
+
+
+def _run(
+    work: Work, params: t.Mapping[str, t.Any], check_mode: bool, client: Client, pass_fds: t.Sequence[int]
+) -> dict[str, t.Any]:
     state = work.read()
-    plan = make_plan(state, desired)
+    plan = t.cast(AccountingPlan, work.plan(state))
     result = _result(state, plan)
     if check_mode or not plan.changed:
         result["commands"] = [printable(client, command) for command in compile_plan(state, plan)]

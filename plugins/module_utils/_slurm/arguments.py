@@ -14,6 +14,11 @@ COMMON: dict[str, dict[str, t.Any]] = {
     "search_path": {"type": "list", "elements": "path", "default": SEARCH_PATH},
     "lock_timeout": {"type": "int", "default": 300},
 }
+REMOVAL: dict[str, dict[str, t.Any]] = {
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    # None: as many as are named.
+    "max_removals": {"type": "int"},
+}
 
 
 def checked_children(accounts: t.Sequence[dict[str, t.Any]], spec: dict[str, t.Any]) -> list[dict[str, t.Any]]:

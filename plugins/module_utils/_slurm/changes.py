@@ -78,7 +78,7 @@ def named_change(kind: str, what: str, key: Key, option: str, was: t.Any, will: 
 def apply_changes(state: State, plan: AccountingPlan) -> State:
     """What the state becomes. The model of this project, not of Slurm: only what the plan says happens."""
     after = state.copy()
-    direct = _direct_coordinators(state)
+    direct = direct_coordinators(state)
     for change in plan.changes:
         account, user, _partition = change.key
         if not change.field and change.kind == ADD:
@@ -96,6 +96,8 @@ def apply_changes(state: State, plan: AccountingPlan) -> State:
             after.users.setdefault(user, User(user)).default_account = change.will
         elif change.field == COORDINATORS:
             direct[account] = change.will
+        elif fields.BY_OPTION[change.field] in fields.USER:
+            setattr(after.users.setdefault(user, User(user)), change.field, change.will)
         elif fields.BY_OPTION[change.field] in fields.RECORD:
             setattr(after.accounts[account], change.field, change.will)
         else:
@@ -111,7 +113,8 @@ def unset_values() -> dict[str, t.Any]:
     return {field.option: field.unset for field in fields.ASSOCIATION}
 
 
-def _direct_coordinators(state: State) -> dict[str, frozenset[str]]:
+def direct_coordinators(state: State) -> dict[str, frozenset[str]]:
+    """Those of the accounts themselves, as far as it can be seen: an ancestor's coordinator hides the same one below."""
     parents = state.parents()
     found = {}
     for name, account in state.accounts.items():
@@ -139,8 +142,14 @@ def plain(field: fields.Field, value: t.Any) -> t.Any:
 
 def risk(field: fields.Field, was: t.Any, will: t.Any) -> str:
     """Tightening may hold back jobs that wait now; loosening cannot."""
-    if field.option in ("fairshare", "priority", "description", "organization"):
+    if field.option in ("fairshare", "priority") or field.type in _NO_LIMIT:
         return _plan.SAFE
+    if field.option.startswith("min_"):
+        # A minimum tightens as it rises.
+        if field.type == fields.TRES:
+            was, will = ({name: -count for name, count in (item or {}).items()} for item in (was, will))
+        else:
+            was, will = (None if item is None else -item for item in (was, will))
     if field.type in (fields.QOS_LIST, fields.QOS):
         widened = field.type == fields.QOS_LIST and was and will and was <= will
         return _plan.SAFE if widened else _plan.DISRUPTIVE
@@ -149,6 +158,9 @@ def risk(field: fields.Field, was: t.Any, will: t.Any) -> str:
     else:
         tighter = _tighter(was, will)
     return _plan.DISRUPTIVE if tighter else _plan.SAFE
+
+
+_NO_LIMIT = (fields.TEXT, fields.WORD, fields.NAME, fields.FLAGS, fields.SWITCH)
 
 
 def _tighter(was: int | None, will: int | None) -> bool:

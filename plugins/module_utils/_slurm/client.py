@@ -25,7 +25,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import
 # run(argv, timeout=, pass_fds=) -> Completed; tests give one that reaches another host.
 Runner = t.Callable[..., _command.Completed]
 
-_ROW = ("account", "user", "partition", *(field.column for field in fields.ASSOCIATION))
+_KEY = ("account", "user", "partition")
 _EFFECTIVE = ("account", "user", "partition", "parentname", "qos")
 _READ_TIMEOUT = 300.0
 _RETRY = ("something was wrong with your query", "database is busy", "waiting for lock", "deadlock")
@@ -52,6 +52,7 @@ class Client:
         self.processes = 0
         # What does not change within a run is read once.
         self._fixed: dict[str, str] = {}
+        self._version: tuple[int, int] | None = None
 
     # Running programs
 
@@ -82,51 +83,63 @@ class Client:
 
     # Reading
 
-    def read(self, texts_of: t.Iterable[str] = ()) -> State:
+    def read(
+        self, texts_of: t.Iterable[str] = (), comments: t.Iterable[Key] | None = None, wckeys: bool = False
+    ) -> State:
         """Everything that a plan needs, each kind by one query, the queries side by side.
 
         :param texts_of: accounts whose description and organization matter, should they need queries of their own.
+        :param comments: the same for rows and their comments; None: nobody's comment matters.
         """
         here = f"cluster={self.cluster}"
+        version = self.version()
         queries = {
-            "rows": ["show", "assoc", "where", here, "wopi", columns(_ROW)],
+            "rows": ["show", "assoc", "where", here, "wopi", columns((*_KEY, *_columns(row_fields(version))))],
             "effective": ["show", "assoc", "where", here, columns(_EFFECTIVE)],
-            "accounts": ["show", "account", "withcoord", columns(("account", "coordinators"))],
+            "accounts": ["show", "account", "withcoord", columns(account_columns(version))],
             "description": ["show", "account", columns(("account", "description"))],
             "organization": ["show", "account", columns(("account", "organization"))],
-            "users": ["show", "user", "where", here, columns(("user", "defaultaccount"))],
+            "users": ["show", "user", "where", here, columns(USER_COLUMNS)],
         }
+        if wckeys:
+            queries["wckeys"] = ["show", "wckey", "where", here, columns(("user", "wckey"))]
+        if comments is not None and fields.BY_OPTION["comment"].exists(version):
+            queries["comments"] = ["show", "assoc", "where", here, "wopi", columns((*_KEY, "comment"))]
         if not self._fixed:
             queries["qos"] = ["show", "qos", columns(("name",))]
             queries["tres"] = ["show", "tres", columns(("type", "name"))]
         # More threads than this make a busy slurmdbd no faster.
         with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
             futures = {name: pool.submit(self.read_text, words) for name, words in queries.items()}
-            if not self._fixed:
-                futures["version"] = pool.submit(self._version_text)
             text = {name: future.result() for name, future in futures.items()}
-        self._fixed = self._fixed or {name: text[name] for name in ("qos", "tres", "version")}
+        self._fixed = self._fixed or {name: text[name] for name in ("qos", "tres")}
         try:
-            return self._state({**self._fixed, **text}, texts_of)
+            state = self._state({**self._fixed, **text}, set(texts_of))
+            if "comments" in text:
+                self._comments(state, text["comments"], comments or ())
+            return state
         except (parse.ParseError, values.ValueProblem) as exc:
             raise SlurmError(str(exc)) from exc
 
-    def _version_text(self) -> str:
-        done = self.run([self.program("sacctmgr"), "-V"])
-        if done.rc != 0:
-            raise failure(done)
-        return done.stdout
+    def version(self) -> tuple[int, int]:
+        """Read first, and once: what can be asked for depends on it."""
+        if self._version is None:
+            done = self.run([self.program("sacctmgr"), "-V"])
+            if done.rc != 0:
+                raise failure(done)
+            try:
+                self._version = parse.version(done.stdout)
+            except parse.ParseError as exc:
+                raise SlurmError(str(exc)) from exc
+        return self._version
 
-    def _state(self, text: t.Mapping[str, str], texts_of: t.Iterable[str]) -> State:
-        state = State(self.cluster, parse.version(text["version"]))
-        state.associations = associations(text["rows"], text["effective"])
+    def _state(self, text: t.Mapping[str, str], texts_of: set[str]) -> State:
+        state = State(self.cluster, self.version())
+        state.associations = associations(text["rows"], text["effective"], state.version)
         if (ROOT, "", "") not in state.associations:
             raise SlurmError(self._why_empty())
-        state.accounts = self._accounts(text, set(texts_of))
-        state.users = {
-            row["user"]: User(row["user"], row["defaultaccount"])
-            for row in parse.rows(text["users"], ("user", "defaultaccount"))
-        }
+        state.accounts = self._accounts(state, text, texts_of)
+        state.users = users(text["users"], text.get("wckeys", ""))
         state.qos = frozenset(row["name"] for row in parse.rows(text["qos"], ("name",)))
         state.tres = parse.tres_names(text["tres"])
         return state
@@ -144,22 +157,41 @@ class Client:
             "that is no state to plan from; look at the log of slurmdbd"
         )
 
-    def _accounts(self, text: t.Mapping[str, str], texts_of: set[str]) -> dict[str, Account]:
-        found = {
-            row["account"]: Account(row["account"], coordinators=frozenset(parse.names(row["coordinators"])))
-            for row in parse.rows(text["accounts"], ("account", "coordinators"))
-        }
+    def _accounts(self, state: State, text: t.Mapping[str, str], texts_of: set[str]) -> dict[str, Account]:
+        flag = fields.BY_OPTION["users_are_coordinators"]
+        found = {}
+        for row in parse.rows(text["accounts"], account_columns(state.version)):
+            account = Account(row["account"], coordinators=frozenset(parse.names(row["coordinators"])))
+            account.users_are_coordinators = values.from_text(flag, row.get(flag.column, ""))
+            found[account.name] = account
         for column in ("description", "organization"):
             read = parse.texts(text[column], list(found))
             if read is None:
                 # Somebody's text holds a line break: ask for each account that matters by itself.
+                state.unread += (column,)
                 read = {name: self._one_text(name, column) for name in sorted(texts_of & set(found))}
             for name, value in read.items():
-                setattr(found[name], column, value)
+                # What Slurm made up itself may be in mixed case; what it is given it folds.
+                setattr(found[name], column, value.lower())
         return found
 
     def _one_text(self, account: str, column: str) -> str:
         return parse.whole(self.read_text(["show", "account", "where", f"name={account}", columns((column,))]))
+
+    def _comments(self, state: State, text: str, wanted: t.Iterable[Key]) -> None:
+        """In an order of their own: the rows may have been read in another."""
+        lines = {"|".join(key): key for key in state.associations}
+        heads = ["|".join(line.split("|")[: len(_KEY)]) for line in text.split("\n")[:-1]]
+        read = parse.texts(text, heads) if sorted(heads) == sorted(lines) else None
+        if read is None:
+            state.unread += ("comment",)
+            here = ["show", "assoc", "where", f"cluster={self.cluster}"]
+            read = {}
+            for key in sorted(set(wanted) & set(state.associations)):
+                where = [f"{name}={value}" for name, value in zip(_KEY, key)]
+                read["|".join(key)] = parse.whole(self.read_text([*here, *where, "wopi", columns(("comment",))]))
+        for head, comment in read.items():
+            state.associations[lines[head]].values["comment"] = comment.lower()
 
     # Jobs
 
@@ -190,12 +222,40 @@ class Client:
         return time.monotonic() - started
 
 
-def associations(rows: str, effective: str) -> dict[Key, Association]:
+def row_fields(version: tuple[int, int]) -> list[fields.Field]:
+    """What the query for rows asks for; texts have queries of their own."""
+    return [field for field in fields.existing(fields.ASSOCIATION, version) if field.type != fields.TEXT]
+
+
+def account_columns(version: tuple[int, int]) -> tuple[str, ...]:
+    given = [field for field in fields.existing(fields.RECORD, version) if field.type != fields.TEXT]
+    return ("account", "coordinators", *_columns(given))
+
+
+USER_COLUMNS = ("user", "defaultaccount", *(field.column for field in fields.USER))
+
+
+def users(text: str, wckeys: str) -> dict[str, User]:
+    found = {}
+    for row in parse.rows(text, USER_COLUMNS):
+        user = User(row["user"], row["defaultaccount"])
+        for field in fields.USER:
+            setattr(user, field.option, values.from_text(field, row[field.column]))
+        found[user.name] = user
+    for row in parse.rows(wckeys, ("user", "wckey")):
+        if row["user"] in found:
+            found[row["user"]].wckeys |= {row["wckey"].lstrip("*")}
+    return found
+
+
+def associations(rows: str, effective: str, version: tuple[int, int]) -> dict[Key, Association]:
     """Join what is set on the rows with what is in effect: QOS lists stored as a difference show only there."""
     found: dict[Key, Association] = {}
-    for row in parse.rows(rows, _ROW):
+    read = row_fields(version)
+    for row in parse.rows(rows, (*_KEY, *_columns(read))):
         item = Association(row["account"], row["user"], row["partition"])
-        item.values = {field.option: values.from_text(field, row[field.column]) for field in fields.ASSOCIATION}
+        item.values = {field.option: field.unset for field in fields.ASSOCIATION}
+        item.values.update({field.option: values.from_text(field, row[field.column]) for field in read})
         found[item.key] = item
     for row in parse.rows(effective, _EFFECTIVE):
         key = (row["account"], row["user"], row["partition"])
@@ -231,6 +291,10 @@ def failure(done: _command.Completed, hint: str = "") -> SlurmError:
     error = _command.failed(done, hint)
     kind = Transient if any(phrase in said for phrase in _RETRY) else SlurmError
     return kind(str(error), error.as_result())
+
+
+def _columns(table: t.Iterable[fields.Field]) -> tuple[str, ...]:
+    return tuple(field.column for field in table)
 
 
 def columns(names: t.Sequence[str]) -> str:

@@ -16,8 +16,9 @@ _MOST_OTHERWISE = 1000
 
 @dataclasses.dataclass(frozen=True)
 class Command:
-    """``items`` are rows for entity user, (account, "", "") for account, ("", user, "") for default, and
-    (account, user, "") for coordinator, (name, "", "") for qos and cluster. ``partition``: None puts no condition, "" means the plain row exactly.
+    """``items`` are rows for entity user, (account, "", "") for account, ("", user, "") for default (what a user has
+    once), (key, user, "") for wckey, (account, user, "") for coordinator, (name, "", "") for qos and cluster.
+    ``partition``: None puts no condition, "" means the plain row exactly.
     """
 
     action: str
@@ -49,8 +50,8 @@ class Command:
             return [self.action, self.entity, *where, f"name={_names(self.items, 0)}", *change, *self.set_words]
         target = "account" if self.entity == "account" else "user"
         words = [self.action, target, *where, f"name={_names(self.items, 0 if target == 'account' else 1)}"]
-        if self.entity == "user":
-            words.append(f"account={_names(self.items, 0)}")
+        if self.entity in ("user", "wckey"):
+            words.append(f"{'account' if self.entity == 'user' else 'wckey'}={_names(self.items, 0)}")
         words.append(f"cluster={_checked(self.cluster)}")
         if self.partition is not None:
             # An empty condition here selects the rows without a partition; an empty *name* would select everything.

@@ -42,6 +42,7 @@ class _Compiler:
         self.parents = state.parents()
         self.reparented: dict[str, str] = {}
         self.defaults: dict[str, str] = {}
+        self.records: list[AccountingChange] = []
         self.coordinators: list[AccountingChange] = []
         self.fields: dict[Key, RowChanges] = {}
         for change in plan.fields():
@@ -72,6 +73,8 @@ class _Compiler:
             self.defaults[user] = change.will
         elif change.field == COORDINATORS:
             self.coordinators.append(change)
+        elif fields.BY_OPTION[change.field] in fields.USER:
+            self.records.append(change)
         else:
             self.fields.setdefault(change.key, {})[change.field] = change
 
@@ -80,6 +83,7 @@ class _Compiler:
         commands += self.reparent()
         commands += self.add_users()
         commands += self.set_defaults()
+        commands += self.set_records()
         commands += self.modify()
         commands += self.set_coordinators()
         return commands + self.remove()
@@ -121,14 +125,15 @@ class _Compiler:
         """Slurm wants a default account with "add user", and takes it over.
 
         Not with a second row of the default account, though: both would be marked as default, and 24.11 would never
-        part with either of them.
+        part with either of them. Nor with a partition's row of another account: Slurm would add the same partition to
+        the default account as well.
         """
-        account, user, _partition = key
+        account, user, partition = key
         there = self.state.users.get(user)
         default = self.defaults.get(user, "")
         if there and there.default_account and self.holder(default, user) not in self.added:
             default = there.default_account
-        if account == default and key != self.holder(default, user):
+        if key != self.holder(default, user) and (partition or account == default):
             return []
         return [f"DefaultAccount={default}"]
 
@@ -152,7 +157,7 @@ class _Compiler:
             self.tree.rows[key] = _NOTHING
         for option, change in given.items():
             # The account's record is there already and "add" leaves it alone; an empty text 22.05 refuses on "add".
-            if option in ("description", "organization") and (change.kind == CHANGE or not change.will):
+            if fields.BY_OPTION[option] in fields.RECORD and (change.kind == CHANGE or not change.will):
                 put_off.add(option)
         words = [_word(option, change) for option, change in given.items() if option not in put_off]
         left = {option: change for option, change in given.items() if option in put_off}
@@ -181,6 +186,21 @@ class _Compiler:
         return [
             Command("modify", "default", self.cluster, tuple(items), (f"DefaultAccount={account}",))
             for account, items in groups.items()
+        ]
+
+    def set_records(self) -> list[Command]:
+        """A user has to have a WCKey before it can be the default."""
+        keys: dict[str, list[Key]] = {}
+        groups: dict[str, list[Key]] = {}
+        for change in self.records:
+            user = change.key[1]
+            there = self.state.users.get(user)
+            if change.field == "default_wckey" and not (there and change.will in there.wckeys):
+                keys.setdefault(change.will, []).append((change.will, user, ""))
+            groups.setdefault(_word(change.field, change), []).append(change.key)
+        commands = [Command("add", "wckey", self.cluster, tuple(items)) for items in keys.values()]
+        return commands + [
+            Command("modify", "default", self.cluster, tuple(items), (word,)) for word, items in groups.items()
         ]
 
     def modify(self) -> list[Command]:

@@ -13,6 +13,8 @@ import typing as t
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, values
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import ROOT, Key, label
 
+Items = list[dict[str, t.Any]]
+
 
 class Refused(Exception):
     """What is wanted cannot or must not be done; nothing was changed. One line per problem."""
@@ -27,7 +29,7 @@ class WantedAccount:
     name: str
     parent: str
     values: dict[str, t.Any] = dataclasses.field(default_factory=dict)
-    record: dict[str, str] = dataclasses.field(default_factory=dict)
+    record: dict[str, t.Any] = dataclasses.field(default_factory=dict)
     coordinators: frozenset[str] | None = None
 
 
@@ -35,6 +37,7 @@ class WantedAccount:
 class WantedUser:
     name: str
     default_account: str | None = None
+    record: dict[str, t.Any] = dataclasses.field(default_factory=dict)
     rows: dict[Key, dict[str, t.Any]] = dataclasses.field(default_factory=dict)
 
 
@@ -44,6 +47,8 @@ class Desired:
     accounts: dict[str, WantedAccount] = dataclasses.field(default_factory=dict)
     users: dict[str, WantedUser] = dataclasses.field(default_factory=dict)
     exclusive: bool = False
+    # To go, with all that is below: (account, "", ""), or ("", user, "") for the user's rows in scope.
+    absent: frozenset[Key] = frozenset()
     max_removals: int = 0
     block_qos: str = "blocked"
     warnings: list[str] = dataclasses.field(default_factory=list)
@@ -52,6 +57,28 @@ class Desired:
 def build(params: t.Mapping[str, t.Any]) -> Desired:
     """From the arguments of slurm_accounting. Reports every problem at once."""
     return _Builder().build(params)
+
+
+def named(params: t.Mapping[str, t.Any], plural: str, kind: str, one: t.Iterable[str]) -> Items:
+    """The objects of the arguments, with their names folded."""
+    items = params.get(plural)
+    if items is None:
+        items = [{"name": params["name"], **{option: params.get(option) for option in one}}]
+    problems, found = [], []
+    for item in items:
+        try:
+            name = values.check_name(kind, item["name"])
+        except values.ValueProblem as exc:
+            problems.append(str(exc))
+            continue
+        if name == ROOT and kind != "QOS":
+            problems.append(f"{kind} root belongs to Slurm and cannot be managed; leave it out")
+        found.append({**item, "name": name})
+    if not items and kind != "QOS":
+        problems.append(f"{plural} is empty: name at least one {kind}")
+    if problems:
+        raise Refused(problems)
+    return found
 
 
 class _Builder:
@@ -111,6 +138,10 @@ class _Builder:
                 self.store(wanted.record, f"account {name}", field, item[field.option])
         if item.get("coordinators") is not None:
             wanted.coordinators = frozenset(self.name("coordinator", who) for who in item["coordinators"])
+            if wanted.record.get("users_are_coordinators"):
+                self.problems.append(
+                    f"account {name}: users_are_coordinators makes coordinators of all its users; leave coordinators out"
+                )
         if name:
             desired.accounts.setdefault(name, wanted)
         for child in item.get("accounts") or []:
@@ -123,6 +154,9 @@ class _Builder:
         if name and name in desired.users:
             self.problems.append(f"user {name} is named twice; join the two entries")
         wanted = WantedUser(name)
+        for field in fields.USER:
+            if item.get(field.option) is not None:
+                self.store(wanted.record, f"user {name}", field, item[field.option])
         for row in item.get("associations") or []:
             account = self.name("account", row.get("account"))
             partition = self.name("partition", row["partition"]) if row.get("partition") else ""

@@ -1,143 +1,231 @@
 # Copyright: (c) 2026, gpuops.tenancy contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one table of what can be set on an association and on a QOS. Private to the gpuops.tenancy collection.
+"""The one table of what can be set on an association, an account, a user and a QOS. Private to the collection.
 
-Argument spec, reader, normaliser and compiler are made from it. The names for ``set`` and for ``format=`` differ in
-sacctmgr, and one of them being accepted says nothing about the other.
+Argument specs, documentation, reader, normaliser and compiler are made from it. The names for ``set`` and for
+``format=`` differ in sacctmgr, and one of them being accepted says nothing about the other.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
-INT = "int"
-FACTOR = "factor"  # a decimal number
-TIME = "time"  # minutes or [D-]HH:MM:SS, kept in seconds
-SECONDS = "seconds"  # set as a number of seconds, printed as a time
-TRES = "tres"
-QOS = "qos"
-QOS_LIST = "qos_list"
-FAIRSHARE = "fairshare"
-TEXT = "text"
-WORD = "word"
-FLAGS = "flags"
-
-_TYPES = {
-    INT: {"type": "int"},
-    FACTOR: {"type": "float"},
-    TIME: {"type": "str"},
-    SECONDS: {"type": "int"},
-    TRES: {"type": "dict"},
-    QOS: {"type": "str"},
-    QOS_LIST: {"type": "list", "elements": "str"},
-    FAIRSHARE: {"type": "str"},
-    TEXT: {"type": "str"},
-    WORD: {"type": "str"},
-    FLAGS: {"type": "list", "elements": "str"},
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class Field:
-    """One thing that can be set.
-
-    option: name in module arguments and results. set_name, column: what sacctmgr calls it for ``set`` and
-    ``format=``. clear: the value that unsets it (TRES are cleared name by name instead). unset: what an unset field is
-    after normalising. since: first Slurm version that has it.
-    """
-
-    option: str
-    set_name: str
-    column: str
-    type: str
-    clear: str = "-1"
-    unset: t.Any = None
-    since: tuple[int, int] = (22, 5)
-
-    def spec(self) -> dict[str, t.Any]:
-        return dict(_TYPES[self.type])
-
-
-def _qos(option: str, set_name: str, column: str, kind: str, clear: str = "-1", unset: t.Any = None) -> Field:
-    return Field(option, set_name, column, kind, clear, unset)
-
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.field import (  # noqa: F401  whoever reads the table needs the types
+    FACTOR,
+    FAIRSHARE,
+    FLAGS,
+    INT,
+    NAME,
+    QOS,
+    QOS_LIST,
+    SECONDS,
+    SWITCH,
+    TEXT,
+    TIME,
+    TRES,
+    WORD,
+    Field,
+    Version,
+    make,
+    shown,
+)
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.fields_qos import QOS_FIELDS
 
 ASSOCIATION: tuple[Field, ...] = (
-    Field("fairshare", "Fairshare", "share", FAIRSHARE, clear="1", unset=1),
-    Field("priority", "Priority", "priority", INT),
-    Field("grp_tres", "GrpTRES", "grptres", TRES, unset={}),
-    Field("grp_tres_mins", "GrpTRESMins", "grptresmins", TRES, unset={}),
-    Field("grp_tres_run_mins", "GrpTRESRunMins", "grptresrunmins", TRES, unset={}),
-    Field("grp_jobs", "GrpJobs", "grpjobs", INT),
-    Field("grp_submit_jobs", "GrpSubmitJobs", "grpsubmit", INT),
-    Field("grp_wall", "GrpWall", "grpwall", TIME),
-    Field("max_jobs", "MaxJobs", "maxjobs", INT),
-    Field("max_submit_jobs", "MaxSubmitJobs", "maxsubmit", INT),
-    Field("max_tres_per_job", "MaxTRESPerJob", "maxtres", TRES, unset={}),
-    Field("max_tres_per_node", "MaxTRESPerNode", "maxtrespernode", TRES, unset={}),
-    Field("max_tres_mins_per_job", "MaxTRESMinsPerJob", "maxtresmins", TRES, unset={}),
-    Field("max_wall", "MaxWall", "maxwall", TIME),
+    make(
+        "fairshare",
+        "Fairshare",
+        "share",
+        FAIRSHARE,
+        "Shares relative to the other children of the same parent, or V(parent).",
+        "V(-1) sets Slurm's own default, 1.",
+        clear="1",
+        unset=1,
+    ),
+    make("priority", "Priority", "priority", INT, "Priority added to jobs."),
+    make(
+        "grp_tres",
+        "GrpTRES",
+        "grptres",
+        TRES,
+        "TRES that all running jobs below this object may use together, for example V({gres/gpu: 128}).",
+    ),
+    make(
+        "grp_tres_mins",
+        "GrpTRESMins",
+        "grptresmins",
+        TRES,
+        "TRES minutes that all jobs below this object may use together.",
+    ),
+    make(
+        "grp_tres_run_mins",
+        "GrpTRESRunMins",
+        "grptresrunmins",
+        TRES,
+        "TRES minutes that all running jobs below this object may still need together.",
+    ),
+    make(
+        "grp_jobs",
+        "GrpJobs",
+        "grpjobs",
+        INT,
+        "Jobs that may run below this object together. More are accepted and wait.",
+    ),
+    make(
+        "grp_jobs_accrue",
+        "GrpJobsAccrue",
+        "grpjobsaccrue",
+        INT,
+        "Waiting jobs below this object that may gain priority by their age at the same time.",
+    ),
+    make(
+        "grp_submit_jobs",
+        "GrpSubmitJobs",
+        "grpsubmit",
+        INT,
+        "Jobs that may wait or run below this object together. More are refused.",
+    ),
+    make("grp_wall", "GrpWall", "grpwall", TIME, "Wall clock time that all jobs below this object may use together."),
+    make("max_jobs", "MaxJobs", "maxjobs", INT, "Running jobs of each user. More are accepted and wait."),
+    make(
+        "max_jobs_accrue",
+        "MaxJobsAccrue",
+        "maxjobsaccrue",
+        INT,
+        "Waiting jobs of each user that may gain priority by their age at the same time.",
+    ),
+    make(
+        "max_submit_jobs", "MaxSubmitJobs", "maxsubmit", INT, "Waiting and running jobs of each user. More are refused."
+    ),
+    make("max_tres_per_job", "MaxTRESPerJob", "maxtres", TRES, "TRES that one job may use."),
+    make("max_tres_per_node", "MaxTRESPerNode", "maxtrespernode", TRES, "TRES that one job may use on a node."),
+    make("max_tres_mins_per_job", "MaxTRESMinsPerJob", "maxtresmins", TRES, "TRES minutes that one job may use."),
+    make(
+        "max_tres_run_mins",
+        "MaxTRESRunMins",
+        "maxtresrunmins",
+        TRES,
+        "TRES minutes that the running jobs of each user may still need together.",
+    ),
+    make("max_wall", "MaxWall", "maxwall", TIME, "Wall clock time of one job."),
+    # "set MinPrioThreshold=", as the manual has it, is refused.
+    make(
+        "min_prio_threshold",
+        "MinPrioThresh",
+        "minpriothresh",
+        INT,
+        "Priority that a job needs for resources to be reserved for it.",
+    ),
     # An empty list inherits the parent's; "QOS=-1" is refused by sacctmgr.
-    Field("qos", "QOS", "qos", QOS_LIST, clear="", unset=frozenset()),
-    Field("default_qos", "DefaultQOS", "defaultqos", QOS),
+    make(
+        "qos",
+        "QOS",
+        "qos",
+        QOS_LIST,
+        "QOS that may be used, exactly these. The empty list inherits the parent's.",
+        "Left alone on an object that is blocked, see O(block_qos).",
+        clear="",
+        unset=frozenset(),
+    ),
+    make(
+        "default_qos",
+        "DefaultQOS",
+        "defaultqos",
+        QOS,
+        "QOS of a job that names none. It has to be in the effective list of everything that inherits it. "
+        "The empty string clears it.",
+    ),
+    make(
+        "comment",
+        "Comment",
+        "comment",
+        TEXT,
+        "Text of the association. Slurm folds it to lower case.",
+        clear="",
+        unset="",
+        since=(23, 11),
+    ),
 )
 
 # The account as a record of the whole database, not of one cluster.
 RECORD: tuple[Field, ...] = (
-    Field("description", "Description", "description", TEXT, clear="", unset=""),
-    Field("organization", "Organization", "organization", TEXT, clear="", unset=""),
+    make(
+        "description",
+        "Description",
+        "description",
+        TEXT,
+        "Text of the account. Slurm folds it to lower case.",
+        clear="",
+        unset="",
+    ),
+    make(
+        "organization",
+        "Organization",
+        "organization",
+        TEXT,
+        "Text of the account. Slurm folds it to lower case.",
+        clear="",
+        unset="",
+    ),
+    # "Flags=-1" and "Flags-=UsersAreCoords" SET the flag, as any word does that is none.
+    make(
+        "users_are_coordinators",
+        "Flags",
+        "flags",
+        SWITCH,
+        "Whether every user of the account coordinates it and all below it. Excludes a list of coordinators.",
+        clear="NoUsersAreCoords",
+        unset=False,
+        since=(23, 11),
+        choices=("UsersAreCoords",),
+    ),
 )
 
-QOS_FIELDS: tuple[Field, ...] = (
-    _qos("description", "Description", "description", TEXT, clear="", unset=""),
-    _qos("priority", "Priority", "priority", INT, clear="0", unset=0),
-    _qos("flags", "Flags", "flags", FLAGS, unset=frozenset()),
-    _qos("preempt", "Preempt", "preempt", QOS_LIST, clear="", unset=frozenset()),
-    _qos("preempt_mode", "PreemptMode", "preemptmode", WORD, clear="cluster", unset="cluster"),
-    _qos("preempt_exempt_time", "PreemptExemptTime", "preemptexempttime", TIME),
-    _qos("grace_time", "GraceTime", "gracetime", SECONDS, clear="0", unset=0),
-    _qos("usage_factor", "UsageFactor", "usagefactor", FACTOR, clear="1", unset=1.0),
-    _qos("usage_threshold", "UsageThreshold", "usagethres", FACTOR),
-    _qos("limit_factor", "LimitFactor", "limitfactor", FACTOR),
-    _qos("grp_tres", "GrpTRES", "grptres", TRES, unset={}),
-    _qos("grp_tres_mins", "GrpTRESMins", "grptresmins", TRES, unset={}),
-    _qos("grp_tres_run_mins", "GrpTRESRunMins", "grptresrunmins", TRES, unset={}),
-    _qos("grp_jobs", "GrpJobs", "grpjobs", INT),
-    _qos("grp_submit_jobs", "GrpSubmitJobs", "grpsubmit", INT),
-    _qos("grp_wall", "GrpWall", "grpwall", TIME),
-    _qos("max_tres_per_job", "MaxTRESPerJob", "maxtres", TRES, unset={}),
-    _qos("max_tres_per_node", "MaxTRESPerNode", "maxtrespernode", TRES, unset={}),
-    _qos("max_tres_mins_per_job", "MaxTRESMinsPerJob", "maxtresmins", TRES, unset={}),
-    _qos("max_wall", "MaxWall", "maxwall", TIME),
-    _qos("max_tres_per_user", "MaxTRESPerUser", "maxtrespu", TRES, unset={}),
-    _qos("max_jobs_per_user", "MaxJobsPerUser", "maxjobspu", INT),
-    # The column is maxsubmitpu, but "set MaxSubmitPU=" is refused.
-    _qos("max_submit_jobs_per_user", "MaxSubmitJobsPerUser", "maxsubmitpu", INT),
-    _qos("max_tres_per_account", "MaxTRESPerAccount", "maxtrespa", TRES, unset={}),
-    _qos("max_jobs_per_account", "MaxJobsPerAccount", "maxjobspa", INT),
-    _qos("max_submit_jobs_per_account", "MaxSubmitJobsPerAccount", "maxsubmitpa", INT),
-    _qos("min_tres_per_job", "MinTRESPerJob", "mintres", TRES, unset={}),
+# The user as a record of the whole database (the default WCKey: of one cluster).
+USER: tuple[Field, ...] = (
+    make(
+        "admin_level",
+        "AdminLevel",
+        "admin",
+        WORD,
+        "Rights over the whole database, in all clusters. V(administrator) may do everything.",
+        clear="None",
+        unset="none",
+        choices=("none", "operator", "administrator"),
+    ),
+    make(
+        "default_wckey",
+        "DefaultWCKey",
+        "defaultwckey",
+        NAME,
+        "Workload characterization key of a job that names none. Added to the user where it is missing.",
+        "Slurm cannot take a default away, only change it.",
+        clear="",
+        unset="",
+    ),
 )
 
-FLAG_NAMES = (
-    "DenyOnLimit",
-    "EnforceUsageThreshold",
-    "NoDecay",
-    "NoReserve",
-    "OverPartQOS",
-    "PartitionMaxNodes",
-    "PartitionMinNodes",
-    "PartitionTimeLimit",
-    "Relative",
-    "RequiresReservation",
-    "UsageFactorSafe",
-)
+FLAG_SINCE: dict[str, Version] = {"Relative": (23, 11)}
 
-BY_OPTION: dict[str, Field] = {field.option: field for field in ASSOCIATION + RECORD}
+BY_OPTION: dict[str, Field] = {field.option: field for field in ASSOCIATION + RECORD + USER}
 QOS_BY_OPTION: dict[str, Field] = {field.option: field for field in QOS_FIELDS}
+FLAG_NAMES = QOS_BY_OPTION["flags"].choices
 
 
 def specs(table: t.Iterable[Field]) -> dict[str, dict[str, t.Any]]:
     """Part of an argument spec: omitted means leave alone, so nothing has a default."""
     return {field.option: field.spec() for field in table}
+
+
+def existing(table: t.Iterable[Field], version: Version) -> tuple[Field, ...]:
+    return tuple(field for field in table if field.exists(version))
+
+
+def missing(table: t.Mapping[str, Field], given: t.Mapping[str, t.Any], version: Version) -> list[str]:
+    """Why what is given cannot be had on this version of Slurm."""
+    found = [table[option].missing(version) for option in given]
+    for flag in given.get("flags") or ():
+        since = FLAG_SINCE.get(flag, version)
+        if version < since:
+            found.append(f"flag {flag} needs Slurm {shown(since)}, and this is {shown(version)}; leave it out")
+    return [problem for problem in found if problem]

@@ -41,12 +41,16 @@ class Account:
     description: str = ""
     organization: str = ""
     coordinators: frozenset[str] = frozenset()
+    users_are_coordinators: bool = False
 
 
 @dataclasses.dataclass
 class User:
     name: str
     default_account: str = ""
+    admin_level: str = "none"
+    default_wckey: str = ""
+    wckeys: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass
@@ -58,6 +62,8 @@ class State:
     associations: dict[Key, Association] = dataclasses.field(default_factory=dict)
     qos: frozenset[str] = frozenset()
     tres: frozenset[str] = frozenset()
+    # Texts that could not be told apart, because somebody's holds a line break.
+    unread: tuple[str, ...] = ()
 
     def account_row(self, name: str) -> Association | None:
         return self.associations.get((name, "", ""))

@@ -31,7 +31,7 @@ def rows(text: str, columns: t.Sequence[str]) -> list[dict[str, str]]:
 
 
 def texts(text: str, names: t.Sequence[str]) -> dict[str, str] | None:
-    """Free text by name, from lines ``name|text`` in the order of ``names``.
+    """Free text by name (of one column or several), from lines ``name|text`` in the order of ``names``.
 
     None where a text holds a line break: then lines could pass for other objects', and each text has to be read
     by a query of its own (``whole``).
@@ -43,10 +43,9 @@ def texts(text: str, names: t.Sequence[str]) -> dict[str, str] | None:
         return None
     found = {}
     for name, line in zip(names, lines):
-        head, found_bar, rest = line.partition("|")
-        if not found_bar or head != name:
+        if not line.startswith(f"{name}|"):
             return None
-        found[name] = rest
+        found[name] = line[len(name) + 1 :]
     return found
 
 

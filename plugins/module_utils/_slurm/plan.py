@@ -22,7 +22,14 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes impo
 )
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import addressable
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Desired, Refused
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Key, State, depths, label
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import (
+    Key,
+    State,
+    children,
+    depths,
+    label,
+    subtree,
+)
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.scope import Scope
 
 _QOS_OPTIONS = ("qos", "default_qos")
@@ -84,6 +91,14 @@ class _Planner:
             if key[1] and key[0] not in self.scope.inside:
                 self.problems.append(self.outside(key))
         for account in self.desired.accounts.values():
+            self.known_fields((account.name, "", ""), account.record)
+            there = self.state.accounts.get(account.name)
+            stays = account.record.get("users_are_coordinators", there is not None and there.users_are_coordinators)
+            if stays and account.coordinators is not None:
+                self.problems.append(
+                    f"account {account.name}: all its users are coordinators by users_are_coordinators; "
+                    "set that to false, or leave coordinators out"
+                )
             for who in sorted(account.coordinators or ()):
                 if who not in self.state.users and who not in self.desired.users:
                     self.problems.append(
@@ -91,11 +106,8 @@ class _Planner:
                     )
 
     def known_fields(self, key: Key, given: t.Mapping[str, t.Any]) -> None:
-        for option in given:
-            since = fields.BY_OPTION[option].since
-            if since > self.state.version:
-                there, needed = (f"{major}.{minor:02d}" for major, minor in (self.state.version, since))
-                self.problems.append(f"{label(key)}: {option} needs Slurm {needed}, and this is {there}; leave it out")
+        problems = fields.missing(fields.BY_OPTION, given, self.state.version)
+        self.problems += [f"{label(key)}: {problem}" for problem in problems]
 
     def known_qos(self, key: Key, given: t.Mapping[str, t.Any]) -> None:
         default = given.get("default_qos")
@@ -128,26 +140,52 @@ class _Planner:
         unnamed_accounts = sorted(self.scope.now - set(self.desired.accounts) - set(self.desired.scope))
         self.plan.unmanaged = [label(key) for key in unnamed_users]
         self.plan.unmanaged += [label((name, "", "")) for name in unnamed_accounts]
+        if self.desired.absent:
+            return self.absent()
         if not self.desired.exclusive:
             return moves
         self.cap(len(unnamed_users) + len(unnamed_accounts))
         self.still_needed(set(unnamed_accounts))
-        for key in [*unnamed_users, *((name, "", "") for name in unnamed_accounts)]:
-            if not all(addressable(name) for name in key if name):
-                self.problems.append(f"{label(key)}: no command can name it safely; remove it by hand")
+        self.can_be_named([*unnamed_users, *((name, "", "") for name in unnamed_accounts)])
         depth = depths(self.scope.before)
         from_below = sorted(unnamed_accounts, key=lambda name: (-depth[name], name))
         self.plan.unmanaged = []
         return moves + unnamed_users + [(name, "", "") for name in from_below]
 
-    def cap(self, count: int) -> None:
+    def absent(self) -> list[Key]:
+        """What the arguments want gone, with all that is below it."""
+        doomed: set[str] = set()
+        below = children(self.scope.before)
+        for name in sorted(key[0] for key in self.desired.absent if key[0] in self.scope.before):
+            if name not in self.scope.now or name in self.desired.scope:
+                self.problems.append(
+                    f"account {name} is not below {self.scope.text}, and only what is below may go; "
+                    f"give scope: [{self.scope.before[name]}] if it is meant"
+                )
+            doomed.update(subtree(name, below))
+        users = {key[1] for key in self.desired.absent if key[1]}
+        depth = depths(self.scope.before)
+        going = [key for key in self.in_scope if key[0] in doomed or key[1] in users]
+        going += [(name, "", "") for name in sorted(doomed, key=lambda name: (-depth[name], name))]
+        self.plan.unmanaged = [label(key) for key in going]
+        self.cap(len(going), "state absent", "remove what is below first")
+        self.can_be_named(going)
+        self.plan.unmanaged = []
+        return going
+
+    def cap(self, count: int, what: str = "exclusive", instead: str = "name them") -> None:
         if count > self.desired.max_removals:
             names = self.plan.unmanaged[:_SHOWN]
             more = f" and {count - len(names)} more" if count > len(names) else ""
             self.problems.append(
-                f"exclusive would remove {count} objects, more than max_removals ({self.desired.max_removals}): "
-                f"{', '.join(names)}{more}; name them, or raise max_removals"
+                f"{what} would remove {count} objects, more than max_removals ({self.desired.max_removals}): "
+                f"{', '.join(names)}{more}; {instead}, or raise max_removals"
             )
+
+    def can_be_named(self, going: t.Iterable[Key]) -> None:
+        for key in going:
+            if not all(addressable(name) for name in key if name):
+                self.problems.append(f"{label(key)}: no command can name it safely; remove it by hand")
 
     def still_needed(self, going: set[str]) -> None:
         for name, account in self.desired.accounts.items():
@@ -239,6 +277,7 @@ class _Planner:
                     continue
                 self.plan.add(row_change(ADD, key))
                 self.new_row(key, given, blocked or self.overlay.listed((key[0], "", "")) == self.block)
+            self.user_record(user, self.desired.users[user].record)
 
     def new_row(self, key: Key, given: t.Mapping[str, t.Any], blocked: bool) -> None:
         wanted = dict(given)
@@ -268,7 +307,15 @@ class _Planner:
         change = {option: wanted[option] for option in _QOS_OPTIONS if option in wanted}
         self.overlay.set(key, change)
 
-    def record(self, name: str, given: t.Mapping[str, str]) -> None:
+    def user_record(self, name: str, given: t.Mapping[str, t.Any]) -> None:
+        there = self.state.users.get(name)
+        for option, will in given.items():
+            field = fields.BY_OPTION[option]
+            was = getattr(there, option) if there else field.unset
+            if was != will:
+                self.plan.add(field_change(CHANGE if there else ADD, ("", name, ""), field, was, will))
+
+    def record(self, name: str, given: t.Mapping[str, t.Any]) -> None:
         there = self.state.accounts.get(name)
         kind = CHANGE if there else ADD
         for field in fields.RECORD:

@@ -9,35 +9,34 @@ import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _plan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock
-from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, Plan
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, parse, tres, values
+from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, REMOVE, Plan
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, options, parse, qos_use, tres, values
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import AccountingChange, plain, risk
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError, columns
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import Command
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, converge, printable
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused, named
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Key
 
 Values = dict[str, t.Any]
-_PRINTED = tuple(field for field in fields.QOS_FIELDS if field.type != fields.TEXT)
-_COLUMNS = ("name", *(field.column for field in _PRINTED))
+_SHOWN = 10
 
 
 @dataclasses.dataclass
 class QosState:
+    """``used``: who is in the way of a removal, by name of the QOS; read only for those that are to go."""
+
     qos: dict[str, Values]
     tres: frozenset[str] = frozenset()
+    version: fields.Version = (24, 11)
+    used: dict[str, list[str]] = dataclasses.field(default_factory=dict)
 
 
 def build(params: t.Mapping[str, t.Any]) -> dict[str, Values]:
     problems: list[str] = []
     found: dict[str, Values] = {}
-    for item in params["qos"]:
-        try:
-            name = values.check_name("QOS", item.get("name"))
-        except values.ValueProblem as exc:
-            problems.append(str(exc))
-            continue
+    for item in named(params, "qos", "QOS", options.ONE_QOS):
+        name = item["name"]
         if name in found:
             problems.append(f"QOS {name} is named twice; join the two entries")
         found[name] = {}
@@ -53,14 +52,20 @@ def build(params: t.Mapping[str, t.Any]) -> dict[str, Values]:
     return found
 
 
-def read(client: Client) -> QosState:
-    text = client.read_text(["show", "qos", columns(_COLUMNS)])
+def read(client: Client, going: t.Collection[str] = ()) -> QosState:
+    version = client.version()
+    printed = [field for field in fields.existing(fields.QOS_FIELDS, version) if field.type != fields.TEXT]
+    names = ("name", *(field.column for field in printed))
+    text = client.read_text(["show", "qos", columns(names)])
     descriptions = client.read_text(["show", "qos", columns(("name", "description"))])
     resources = client.read_text(["show", "tres", columns(("type", "name"))])
     try:
         found = {
-            row["name"]: {field.option: values.from_text(field, row[field.column]) for field in _PRINTED}
-            for row in parse.rows(text, _COLUMNS)
+            row["name"]: {
+                **{field.option: field.unset for field in fields.QOS_FIELDS},
+                **{field.option: values.from_text(field, row[field.column]) for field in printed},
+            }
+            for row in parse.rows(text, names)
         }
         described = parse.texts(descriptions, list(found))
         if described is None:
@@ -69,8 +74,9 @@ def read(client: Client) -> QosState:
                 for name in found
             }
         for name, description in described.items():
-            found[name]["description"] = description
-        return QosState(found, parse.tres_names(resources))
+            found[name]["description"] = description.lower()
+        used = qos_use.read(client, set(going) & set(found)) if going else {}
+        return QosState(found, parse.tres_names(resources), version, used)
     except (parse.ParseError, values.ValueProblem) as exc:
         raise SlurmError(str(exc)) from exc
 
@@ -81,6 +87,7 @@ def make_plan(state: QosState, wanted: t.Mapping[str, Values]) -> Plan:
     for name, given in sorted(wanted.items()):
         for other in sorted(given.get("preempt", frozenset()) - set(state.qos) - set(wanted)):
             problems.append(f"QOS {name}: preempt names {other}, which does not exist; define it, or leave it out")
+        problems += [f"QOS {name}: {problem}" for problem in fields.missing(fields.QOS_BY_OPTION, given, state.version)]
         there = state.qos.get(name)
         key = (name, "", "")
         if there is None:
@@ -110,9 +117,35 @@ def make_plan(state: QosState, wanted: t.Mapping[str, Values]) -> Plan:
     return plan
 
 
+def plan_removal(state: QosState, names: t.Collection[str], max_removals: int) -> Plan:
+    """Slurm strips a QOS that goes from every list, even as default, and says nothing: refused while it is used."""
+    going = sorted(set(names) & set(state.qos))
+    problems = []
+    for name in going:
+        users = state.used.get(name, []) + [
+            f"preempted by QOS {other}"
+            for other, given in sorted(state.qos.items())
+            if name in given["preempt"] and other not in going
+        ]
+        if users:
+            more = f" and {len(users) - _SHOWN} more" if len(users) > _SHOWN else ""
+            problems.append(f"QOS {name} is in use: {', '.join(users[:_SHOWN])}{more}; take it away from these first")
+    if len(going) > max_removals:
+        problems.append(
+            f"state absent would remove {len(going)} QOS, more than max_removals ({max_removals}): {', '.join(going)}; "
+            "raise max_removals"
+        )
+    if problems:
+        raise Refused(problems)
+    return Plan([AccountingChange(REMOVE, f"qos {name}", risk=_plan.DESTRUCTIVE, key=(name, "", "")) for name in going])
+
+
 def compile_plan(state: QosState, plan: Plan) -> list[Command]:
     """New ones first and without preempt lists, which may name each other."""
     changes = t.cast("list[AccountingChange]", plan.changes)
+    gone = tuple(change.key for change in changes if change.kind == REMOVE)
+    if gone:
+        return [Command("delete", "qos", "", gone)]
     added = {change.key for change in changes if not change.field}
     new: dict[Key, list[str]] = {key: [] for key in sorted(added)}
     later: dict[Key, list[str]] = {}
@@ -133,19 +166,26 @@ def apply_changes(state: QosState, plan: Plan) -> QosState:
         found.setdefault(name, {field.option: field.unset for field in fields.QOS_FIELDS})
         if change.field:
             found[name][change.field] = change.will
-    return QosState(found, state.tres)
+    return dataclasses.replace(state, qos=found)
 
 
 def reconcile(params: t.Mapping[str, t.Any], check_mode: bool, client: Client, lock: Lock | None) -> dict[str, t.Any]:
     wanted = build(params)
+    if params.get("state") == "absent":
+        most = params.get("max_removals")
+        most = len(wanted) if most is None else most
+        work = Work(lambda: read(client, wanted), lambda state: plan_removal(state, wanted, most), compile_plan)
+    else:
+        work = Work(lambda: read(client), lambda state: make_plan(state, wanted), compile_plan)
     if check_mode or lock is None:
-        return _run(wanted, check_mode, client, ())
+        return _run(work, wanted, check_mode, client, ())
     with lock:
-        return _run(wanted, check_mode, client, lock.fds)
+        return _run(work, wanted, check_mode, client, lock.fds)
 
 
-def _run(wanted: dict[str, Values], check_mode: bool, client: Client, pass_fds: t.Sequence[int]) -> dict[str, t.Any]:
-    work = Work(lambda: read(client), lambda state: make_plan(state, wanted), compile_plan)
+def _run(
+    work: Work, wanted: dict[str, Values], check_mode: bool, client: Client, pass_fds: t.Sequence[int]
+) -> dict[str, t.Any]:
     state = work.read()
     plan = work.plan(state)
     if check_mode or not plan.changed:

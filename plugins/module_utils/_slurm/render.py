@@ -61,7 +61,7 @@ def account_line(state: State, name: str, with_fields: bool) -> str:
     record = state.accounts.get(name)
     if record:
         words += [
-            f"{field.option}={_quoted(getattr(record, field.option))}"
+            f"{field.option}={_shown(getattr(record, field.option))}"
             for field in fields.RECORD
             if getattr(record, field.option)
         ]
@@ -78,6 +78,11 @@ def row_line(state: State, key: Key) -> str:
     there = state.users.get(user)
     if there and there.default_account == account:
         words.append("(default)")
+        words += [
+            f"{field.option}={getattr(there, field.option)}"
+            for field in fields.USER
+            if getattr(there, field.option) != field.unset
+        ]
     return " ".join(words + _words(state.associations[key].values))
 
 
@@ -85,9 +90,15 @@ def _words(given: t.Mapping[str, t.Any]) -> list[str]:
     found = []
     for field in fields.ASSOCIATION:
         text = values.to_text(field, given.get(field.option, field.unset))
+        if text and field.type == fields.TEXT:
+            text = _quoted(text)
         if text:
             found.append(f"{field.option}={text}")
     return found
+
+
+def _shown(value: str | bool) -> str:
+    return _quoted(value) if isinstance(value, str) else "true"
 
 
 def _quoted(text: str) -> str:

@@ -86,6 +86,8 @@ def to_text(field: fields.Field, value: t.Any) -> str:
     """For people: diff, plan."""
     if value is None or value == field.unset:
         return ""
+    if field.type == fields.SWITCH:
+        return "true"
     if field.type == fields.TRES:
         return tres.show(value)
     if field.type in (fields.QOS_LIST, fields.FLAGS):
@@ -101,6 +103,8 @@ def set_word(field: fields.Field, before: t.Any, after: t.Any) -> str:
         return f"{field.set_name}={tres.set_word(before or {}, after)}"
     if after is None or after == field.unset:
         return f"{field.set_name}={field.clear}"
+    if field.type == fields.SWITCH:
+        return f"{field.set_name}={field.choices[0]}"
     if field.type == fields.TIME:
         return f"{field.set_name}={clock(after)}"
     if field.type in (fields.QOS_LIST, fields.FLAGS):
@@ -166,7 +170,15 @@ def _word(field: fields.Field, value: t.Any) -> t.Any:
         return field.unset
     if not re.match(r"^[a-z,]+$", text):
         raise ValueProblem(f"{value!r} is no word of letters")
+    if field.choices and text not in field.choices:
+        raise ValueProblem(f"{value!r} is none of {', '.join(field.choices)}")
     return text
+
+
+def _key(field: fields.Field, value: t.Any) -> t.Any:
+    if not value:
+        raise ValueProblem("Slurm cannot take it away, only change it; name another, or leave it out")
+    return check_name("WCKey", value)
 
 
 _FROM_OPTION: dict[str, t.Callable[[fields.Field, t.Any], t.Any]] = {
@@ -181,6 +193,8 @@ _FROM_OPTION: dict[str, t.Callable[[fields.Field, t.Any], t.Any]] = {
     fields.FLAGS: _flags,
     fields.TEXT: lambda field, value: check_text(field.option, value),
     fields.WORD: _word,
+    fields.NAME: _key,
+    fields.SWITCH: lambda field, value: bool(value),
 }
 
 _FROM_TEXT: dict[str, t.Callable[[str], t.Any]] = {
@@ -195,4 +209,6 @@ _FROM_TEXT: dict[str, t.Callable[[str], t.Any]] = {
     fields.FLAGS: lambda text: frozenset(text.split(",")),
     fields.TEXT: str,
     fields.WORD: str.lower,
+    fields.NAME: str,
+    fields.SWITCH: lambda text: "UsersAreCoords" in text.split(","),
 }

@@ -14,16 +14,17 @@ import os
 import pathlib
 import runpy
 import secrets
-import shlex
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 runpy.run_path(str(ROOT / "tests" / "unit" / "conftest.py"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from ansible_collections.gpuops.tenancy.plugins.module_utils import _command  # noqa: E402
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import accounting, qos_definitions  # noqa: E402
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client  # noqa: E402
+from controller import Ctl  # noqa: E402
 
 CLUSTER = os.environ.get("TENANCY_CLUSTER", "production")
 BLOCK = {
@@ -46,56 +47,15 @@ def pytest_configure(config):
     config.ctl_prefix = words
 
 
-class Ctl:
-    """Runs programs on the controller and remembers them."""
-
-    def __init__(self, prefix):
-        self.prefix = prefix
-        self.seen = []
-        self.timeouts = []
-
-    def run(self, argv, timeout=120, pass_fds=()):
-        self.seen.append(list(argv))
-        self.timeouts.append(timeout)
-        return self.execute(argv, timeout)
-
-    def execute(self, argv, timeout=120):
-        over_ssh = os.path.basename(self.prefix[0]) == "ssh"
-        return _command.run([*self.prefix, *([shlex.join(argv)] if over_ssh else argv)], timeout=timeout)
-
-    def sacctmgr(self, *words):
-        return self.execute(["sacctmgr", "-i", *words])
-
-    def show(self, *words):
-        """Lines of columns."""
-        done = self.execute(["sacctmgr", "-inP", "show", *words])
-        assert done.rc == 0, done
-        return [line.split("|") for line in done.stdout.splitlines()]
-
-    def column(self, column, account, user=""):
-        return self.columns([column], account, user)[column]
-
-    def columns(self, names, account, user=""):
-        """Values that are set on one row itself."""
-        where = [f"cluster={CLUSTER}", f"account={account}", f"user={user}", "partition="]
-        rows = self.show("assoc", "where", *where, "wopi", f"format={','.join(names)}")
-        assert len(rows) == 1, rows
-        return dict(zip(names, rows[0]))
-
-    @property
-    def writes(self):
-        return [words for words in self.seen if {"add", "modify", "delete"} & set(words[2:3])]
-
-
 @pytest.fixture
 def ctl(request):
-    return Ctl(request.config.ctl_prefix)
+    return Ctl(request.config.ctl_prefix, CLUSTER)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _site(request):
     """The QOS that the tests refer to."""
-    ctl = Ctl(request.config.ctl_prefix)
+    ctl = Ctl(request.config.ctl_prefix, CLUSTER)
     wanted = {"qos": [{"name": name} for name in ("normal", "tst-high", "tst-low")] + [BLOCK]}
     qos_definitions.reconcile(wanted, False, Client("", runner=ctl.run), None)
     yield
@@ -130,6 +90,11 @@ def reconcile(ctl, tenant):
         return result
 
     return run
+
+
+@pytest.fixture
+def cluster():
+    return CLUSTER
 
 
 @pytest.fixture

@@ -73,13 +73,13 @@ def test_teams_change_places(tenant, reconcile, state):
     assert (state().parents()[a], state().parents()[b]) == (b, tenant)
 
 
-def test_reparenting_is_one_line_and_one_command(tenant, reconcile, state, user):
+def test_reparenting_is_one_line_and_one_command(ctl, tenant, reconcile, state, user):
     a, b = f"{tenant}-a", f"{tenant}-b"
     reconcile(tree(tenant), [user(f"{tenant}-al", b)])
     result = reconcile(
         [{"name": tenant, "accounts": [{"name": a, "accounts": [{"name": b}]}]}], [user(f"{tenant}-al", b)]
     )
-    assert result["commands"] == [f"sacctmgr -i modify account where name={b} cluster=production set parent={a}"]
+    assert result["commands"] == [f"sacctmgr -i modify account where name={b} cluster={ctl.cluster} set parent={a}"]
     before, after = (result["diff"][side].splitlines() for side in ("before", "after"))
     assert [line.strip() for line in before if f"account {b}" in line] == [
         line.strip() for line in after if f"account {b}" in line
@@ -103,10 +103,12 @@ def test_qos_lists_move_below_defaults_that_no_single_pass_allows(tenant, reconc
     assert state().associations[(tenant, al, "")].effective_qos == {"normal"}
 
 
-def test_a_qos_removed_from_a_list_is_one_command(tenant, reconcile):
+def test_a_qos_removed_from_a_list_is_one_command(ctl, tenant, reconcile):
     reconcile([{"name": tenant, "qos": ["normal", "tst-high"]}])
     result = reconcile([{"name": tenant, "qos": ["normal"]}])
-    assert result["commands"] == [f"sacctmgr -i modify account where name={tenant} cluster=production set QOS=normal"]
+    assert result["commands"] == [
+        f"sacctmgr -i modify account where name={tenant} cluster={ctl.cluster} set QOS=normal"
+    ]
 
 
 @pytest.mark.parametrize("stored", ["QOS+=tst-low", "QOS-=tst-high"])
@@ -116,12 +118,12 @@ def test_a_difference_that_somebody_stored_becomes_the_list_wanted(ctl, tenant, 
     reconcile(accounts, [user(al, tenant, qos=[])])
     assert (
         ctl.sacctmgr(
-            "modify", "user", "where", f"name={al}", f"account={tenant}", "cluster=production", "set", stored
+            "modify", "user", "where", f"name={al}", f"account={tenant}", f"cluster={ctl.cluster}", "set", stored
         ).rc
         == 0
     )
     assert reconcile(accounts, [user(al, tenant, qos=[])])["changed"]
-    ctl.sacctmgr("modify", "user", "where", f"name={al}", f"account={tenant}", "cluster=production", "set", stored)
+    ctl.sacctmgr("modify", "user", "where", f"name={al}", f"account={tenant}", f"cluster={ctl.cluster}", "set", stored)
     result = reconcile(accounts, [user(al, tenant, qos=["normal", "tst-high"])])
     assert result["changed"]
     assert ctl.column("qos", tenant, al) == "normal,tst-high"
@@ -144,7 +146,7 @@ def test_a_line_break_in_a_strangers_text_does_not_hide_or_forge_ours(ctl, tenan
     stranger = f"{tenant}-z"
     reconcile([{"name": tenant, "description": "ours"}])
     ctl.sacctmgr(
-        "add", "account", stranger, "cluster=production", f"description=evil\n{tenant}|forged|x", "organization=a|b"
+        "add", "account", stranger, f"cluster={ctl.cluster}", f"description=evil\n{tenant}|forged|x", "organization=a|b"
     )
     assert not reconcile([{"name": tenant, "description": "ours"}])["changed"]
     assert reconcile([{"name": tenant, "description": "new"}])["changed"]
@@ -193,7 +195,7 @@ def test_a_writer_who_was_faster_is_no_failure(ctl, tenant, reconcile):
 
 def test_a_cluster_that_does_not_exist_is_named(ctl):
     params = {"scope": ["x"], "accounts": [{"name": "x"}]}
-    with pytest.raises(SlurmError, match="cluster nowhere is not registered in slurmdbd, which knows .*production"):
+    with pytest.raises(SlurmError, match="cluster nowhere is not registered in slurmdbd, which knows .*"):
         accounting.reconcile(params, False, Client("nowhere", runner=ctl.run), None)
 
 

@@ -65,7 +65,7 @@ def test_rule_02_a_status_of_0_is_not_believed(ctl, tenant, reconcile):
     with pytest.raises(ApplyError, match=f"differ from the plan: account {tenant} grp_jobs") as caught:
         reconcile([{"name": tenant, "grp_jobs": 5}], runner=lying, twice=False)
     assert [" ".join(words) for words in (caught.value.details["applied"], caught.value.details["remaining"])] == [
-        f"sacctmgr -i modify account where name={tenant} cluster=production set GrpJobs=5"
+        f"sacctmgr -i modify account where name={tenant} cluster={ctl.cluster} set GrpJobs=5"
     ] * 2
     assert ctl.column("grpjobs", tenant) == ""
 
@@ -110,7 +110,7 @@ def test_rule_06_tres_are_exactly_the_wanted_ones(ctl, tenant, reconcile):
     assert ctl.column("grptres", tenant) == "cpu=4,gres/gpu=2,mem=1G"
     result = reconcile([{"name": tenant, "grp_tres": {"gres/gpu": 3}}])
     assert result["commands"] == [
-        f"sacctmgr -i modify account where name={tenant} cluster=production set GrpTRES=cpu=-1,gres/gpu=3,mem=-1"
+        f"sacctmgr -i modify account where name={tenant} cluster={ctl.cluster} set GrpTRES=cpu=-1,gres/gpu=3,mem=-1"
     ]
     assert ctl.column("grptres", tenant) == "gres/gpu=3"
     reconcile([{"name": tenant, "grp_tres": {}}])

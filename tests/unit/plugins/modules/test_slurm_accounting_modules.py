@@ -5,29 +5,38 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import os
 import pathlib
 
 import pytest
 import yaml
+from accounting_world import EMPTY
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _lock
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, options
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.arguments import checked_children
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
 
-NAMES = ("slurm_accounting", "slurm_qos", "slurm_cluster")
+WRITERS = ("slurm_accounting", "slurm_account", "slurm_user", "slurm_qos", "slurm_cluster")
+NAMES = (*WRITERS, "slurm_accounting_info")
 
 
 def load(name):
     return importlib.import_module(f"ansible_collections.gpuops.tenancy.plugins.modules.{name}")
 
 
-def fragment(name):
-    module = importlib.import_module(f"ansible_collections.gpuops.tenancy.plugins.doc_fragments.{name}")
-    return yaml.safe_load(module.ModuleDocFragment.DOCUMENTATION)
+def documented(module):
+    """The options, with those of the fragments."""
+    given = yaml.safe_load(module.DOCUMENTATION)
+    found = dict(given.get("options") or {})
+    for fragment in given["extends_documentation_fragment"]:
+        name, part = [*fragment.split(".")[2:], "documentation"][:2]
+        source = importlib.import_module(f"ansible_collections.gpuops.tenancy.plugins.doc_fragments.{name}")
+        found.update(yaml.safe_load(getattr(source.ModuleDocFragment, part.upper())).get("options") or {})
+    return found
 
 
 def compare(spec, documented, path=""):
@@ -43,28 +52,47 @@ def compare(spec, documented, path=""):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_documentation_is_the_argument_spec(name):
     module = load(name)
-    documented = yaml.safe_load(module.DOCUMENTATION)["options"]
-    compare(module.argument_spec(), {**documented, **fragment("slurm")["options"]})
+    compare(module.argument_spec(), documented(module))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_and_return_values_can_be_read(name):
     module = load(name)
-    for task in yaml.safe_load(module.EXAMPLES):
-        arguments = task[f"gpuops.tenancy.{name}"]
+    used = [task.get(f"gpuops.tenancy.{name}") for task in yaml.safe_load(module.EXAMPLES)]
+    assert any(used)
+    for arguments in filter(None, used):
         assert set(arguments) <= set(module.argument_spec())
-    assert {"changed", "commands", "plan", "diff", "applied", "remaining"} <= set(yaml.safe_load(module.RETURN))
+    if name in WRITERS:
+        assert {"changed", "commands", "plan", "diff", "applied", "remaining"} <= set(yaml.safe_load(module.RETURN))
+
+
+def names(table):
+    return {field.option for field in table}
 
 
 def test_every_field_is_an_option_of_accounts_users_or_qos():
-    accounting = load("slurm_accounting")
-    assert {field.option for field in fields.ASSOCIATION + fields.RECORD} <= set(accounting.account_spec())
-    association = accounting.user_spec()["associations"]["options"]
-    assert {field.option for field in fields.ASSOCIATION} <= set(association)
-    assert {field.option for field in fields.QOS_FIELDS} <= set(load("slurm_qos").argument_spec()["qos"]["options"])
+    tree = load("slurm_accounting").argument_spec()
+    account, user = (load(f"slurm_{kind}").argument_spec() for kind in ("account", "user"))
+    for spec in (tree["accounts"]["options"], account, account["accounts"]["options"]):
+        assert names(fields.ASSOCIATION + fields.RECORD) | {"coordinators"} <= set(spec)
+    for spec in (tree["users"]["options"], user, user["users"]["options"]):
+        assert names(fields.USER) | {"default_account"} <= set(spec)
+        assert names(fields.ASSOCIATION) <= set(spec["associations"]["options"])
+    qos = load("slurm_qos").argument_spec()
+    assert names(fields.QOS_FIELDS) <= set(qos["qos"]["options"])
+    assert names(fields.QOS_FIELDS) <= set(qos)
 
 
-@pytest.mark.parametrize("table", [fields.ASSOCIATION, fields.RECORD, fields.QOS_FIELDS])
+def test_the_generated_documentation_is_current():
+    path = pathlib.Path(__file__).resolve().parents[3] / "tools" / "gen_field_docs.py"
+    spec = importlib.util.spec_from_file_location("gen_field_docs", path)
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    for target, text in generator.outputs().items():
+        assert target.read_text(encoding="utf-8") == text, "run make docs"
+
+
+@pytest.mark.parametrize("table", [fields.ASSOCIATION, fields.RECORD, fields.USER, fields.QOS_FIELDS])
 def test_the_table_names_nothing_twice(table):
     for attribute in ("option", "set_name", "column"):
         names = [getattr(field, attribute).lower() for field in table]
@@ -72,7 +100,7 @@ def test_the_table_names_nothing_twice(table):
 
 
 def test_accounts_inside_accounts_are_checked_to_any_depth():
-    spec = load("slurm_accounting").account_spec()
+    spec = options.spec(options.TREE_ACCOUNT)
     tree = [{"name": "a", "accounts": [{"name": "b", "accounts": [{"name": "c", "grp_jobs": "7"}]}]}]
     assert checked_children(tree, spec)[0]["accounts"][0]["accounts"][0]["grp_jobs"] == 7
     tree[0]["accounts"][0]["accounts"][0] = {"name": "c", "grp_job": 7}
@@ -88,8 +116,9 @@ case "$*" in
 *-V) echo "slurm 24.11.5" ;;
 *assoc*wopi*) printf 'root||%s\\nfoo||%s\\n' "{empty}" "{empty}" ;;
 *assoc*) printf 'root||||n\\nfoo|||root|n\\n' ;;
+*show*user*where*) echo "root|root|Administrator|" ;;
+*show*account,coord*) printf 'root||None\\nfoo||None\\n' ;;
 *show*account,*) printf 'root|\\nfoo|\\n' ;;
-*show*user*) echo "root|root" ;;
 *show*qos*name,description*) echo "normal|" ;;
 *show*qos*priority*) echo "normal|{qos}" ;;
 *show*qos*) echo "normal" ;;
@@ -112,7 +141,7 @@ def slurm(tmp_path, monkeypatch):
     def make(status=0):
         program = binaries / "sacctmgr"
         qos = "|" * (len(fields.QOS_FIELDS) - 2)
-        program.write_text(SACCTMGR.format(empty="|" * len(fields.ASSOCIATION), qos=qos, status=status))
+        program.write_text(SACCTMGR.format(empty=EMPTY, qos=qos, status=status))
         program.chmod(0o755)
         return [str(binaries)]
 
@@ -214,7 +243,7 @@ def test_a_missing_program_is_named(slurm, capsys, tmp_path):
 def test_qos_in_check_mode(slurm, capsys):
     arguments = {"search_path": slurm(), "qos": [{"name": "high", "priority": 5}], "_ansible_check_mode": True}
     status, result = run("slurm_qos", capsys, **arguments)
-    assert status == 0
+    assert status == 0, result
     assert result["commands"][0].endswith("sacctmgr -i add qos name=high Priority=5")
     assert result["unmanaged"] == ["qos normal"]
     assert writes(slurm) == []

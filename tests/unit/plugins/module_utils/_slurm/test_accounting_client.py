@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import pytest
-from accounting_world import account, example, user
+from accounting_world import EMPTY, account, example, user
 from ansible_collections.gpuops.tenancy.plugins.module_utils._command import Completed
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import accounting, converge, fields
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import accounting, converge
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import AccountingPlan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError, Transient, failure
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import Command
@@ -26,14 +26,13 @@ class Answers:
         for words, answer in self.replace.items():
             if words in text:
                 return answer if isinstance(answer, Completed) else done(answer)
-        empty = "|" * len(fields.ASSOCIATION)
         table = {
             "-V": "slurm 24.11.5\n",
-            "assoc": f"root||{empty}\nfoo||{empty}\n" if "wopi" in text else "root||||n\nfoo|||root|n\n",
-            "account,coordinators": "root|\nfoo|\n",
+            "assoc": f"root||{EMPTY}\nfoo||{EMPTY}\n" if "wopi" in text else "root||||n\nfoo|||root|n\n",
+            "account,coordinators": "root||None\nfoo||None\n",
             "account,description": "root|default root account\nfoo|foo\n",
             "account,organization": "root|root\nfoo|foo\n",
-            "user where": "root|root\n",
+            "user where": "root|root|Administrator|\n",
             "show qos": "normal\nblocked\n",
             "show tres": "cpu|\n",
             "show cluster": "other\nc1\n",
@@ -67,7 +66,7 @@ def test_everything_is_read_once_for_one_cluster_without_a_question():
         ({"assoc": ""}, "no association of account root on cluster c1: that is no state to plan from"),
         ({"show cluster": "other\n", "assoc": ""}, "cluster c1 is not registered in slurmdbd, which knows other"),
         ({"show cluster": "", "assoc": ""}, "which knows none"),
-        ({"account,coordinators": "a|b|c\n"}, "3 columns instead of 2"),
+        ({"account,coordinators": "a|b|c|d\n"}, "4 columns instead of 3"),
         ({"-V": "?"}, "cannot read the version"),
         (
             {
@@ -114,11 +113,10 @@ def test_only_what_another_writer_causes_is_retried(said, kind):
 
 
 def test_a_removal_is_refused_while_jobs_are_there_or_cannot_be_listed():
-    empty = "|" * len(fields.ASSOCIATION)
     rows = {
-        "wopi": f"root||{empty}\nfoo||{empty}\nfoo|al|{empty}\n",
+        "wopi": f"root||{EMPTY}\nfoo||{EMPTY}\nfoo|al|{EMPTY}\n",
         "assoc": "root||||n\nfoo|||root|n\nfoo|al||| n\n",
-        "user where": "root|root\nal|foo\n",
+        "user where": "root|root|Administrator|\nal|foo|None|\n",
     }
     arguments = {"exclusive": True, "max_removals": 1}
     with pytest.raises(SlurmError, match=r"still have jobs: 7 \(al in foo, PENDING\); cancel them"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import client, fields, parse
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import client, parse
 
 
 def test_columns_are_split_and_a_wrong_number_is_an_error():
@@ -46,19 +46,24 @@ def test_jobs_and_the_heading_of_a_named_cluster():
         parse.jobs("squeue: something else\n")
 
 
+VERSION = (24, 11)
+
+
 def rows(*lines):
     """Lines 'account|user|partition|qos|defaultqos' filled up with empty columns."""
-    empty = len(fields.ASSOCIATION) - 2
     made = []
     for line in lines:
         account, user, partition, qos, default = line.split("|")
-        made.append("|".join([account, user, partition, *[""] * empty, qos, default]))
+        given = {"qos": qos, "default_qos": default}
+        made.append(
+            "|".join([account, user, partition, *(given.get(field.option, "") for field in client.row_fields(VERSION))])
+        )
     return "\n".join(made) + "\n"
 
 
 def test_what_is_set_and_what_is_in_effect_are_joined():
     found = client.associations(
-        rows("root||||", "foo||||", "foo|al|gpu|a|a"), "root||||n\nfoo|||root|n\nfoo|al|gpu||a\n"
+        rows("root||||", "foo||||", "foo|al|gpu|a|a"), "root||||n\nfoo|||root|n\nfoo|al|gpu||a\n", VERSION
     )
     assert found[("foo", "", "")].parent == "root"
     assert found[("foo", "", "")].values["qos"] == frozenset()
@@ -68,11 +73,13 @@ def test_what_is_set_and_what_is_in_effect_are_joined():
 
 def test_a_stored_difference_is_no_list_of_its_own():
     # "QOS+=low" prints as list "low"; only the effective list tells.
-    found = client.associations(rows("foo|||n|", "foo|al||low|", "foo|bo|||"), "foo||||n\nfoo|al|||low,n\nfoo|bo|||\n")
+    found = client.associations(
+        rows("foo|||n|", "foo|al||low|", "foo|bo|||"), "foo||||n\nfoo|al|||low,n\nfoo|bo|||\n", VERSION
+    )
     assert found[("foo", "al", "")].values["qos"] == {"+low"}
     assert found[("foo", "bo", "")].values["qos"] == {"-n"}
 
 
 def test_a_row_that_appears_between_two_readings_is_an_error_not_a_guess():
     with pytest.raises(parse.ParseError, match="run again"):
-        client.associations(rows("foo||||"), "foo|||root|n\nnew|||root|n\n")
+        client.associations(rows("foo||||"), "foo|||root|n\nnew|||root|n\n", VERSION)
