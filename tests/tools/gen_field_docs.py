@@ -40,7 +40,7 @@ def documented(options: dict) -> dict:
     """As DOCUMENTATION wants it: suboptions instead of options."""
     found = {}
     for name, option in options.items():
-        found[name] = {key: value for key, value in option.items() if key != "options"}
+        found[name] = {key: value for key, value in option.items() if key not in ("options", "no_log")}
         if "options" in option:
             found[name]["suboptions"] = documented(option["options"])
     return found

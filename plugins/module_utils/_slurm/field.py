@@ -59,6 +59,9 @@ class Field:
         found = dict(_TYPES.get(self.type, {"type": "str"}))
         if self.choices and self.type == WORD:
             found["choices"] = list(self.choices)
+        if "key" in self.option:
+            # Ansible takes a word like this for a secret.
+            found["no_log"] = False
         return found
 
     def exists(self, version: Version) -> bool:

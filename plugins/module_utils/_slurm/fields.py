@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.field import (  # noqa: F401  whoever reads the table needs the types
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.field import (
     FACTOR,
     FAIRSHARE,
     FLAGS,
@@ -30,6 +30,9 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.field import
     shown,
 )
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.fields_qos import QOS_FIELDS
+
+# Whoever reads the table needs these.
+KINDS = (FACTOR, FAIRSHARE, FLAGS, INT, NAME, QOS, QOS_LIST, SECONDS, SWITCH, TEXT, TIME, TRES, WORD)
 
 ASSOCIATION: tuple[Field, ...] = (
     make(

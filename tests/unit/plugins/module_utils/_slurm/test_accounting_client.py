@@ -7,10 +7,14 @@ from __future__ import annotations
 import pytest
 from accounting_world import EMPTY, account, example, user
 from ansible_collections.gpuops.tenancy.plugins.module_utils._command import Completed
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import accounting, converge
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import accounting, converge, qos_use
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import client as client_module
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import AccountingPlan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError, Transient, failure
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import Command
+
+FOO = ("foo", "", "")
+OLD = "".join(f"{name}||{'|' * len(client_module.row_fields((22, 5)))}\n" for name in ("root", "foo"))
 
 
 class Answers:
@@ -222,3 +226,51 @@ def test_the_example_state_has_nothing_to_guard():
     accounting.refuse_with_jobs(Client("c1", runner=Answers({"squeue": done(rc=1)})), AccountingPlan())
     assert example().version == (24, 11)
     assert user("a", "b")["associations"] == [{"account": "b"}]
+
+
+def test_comments_are_read_only_where_they_matter():
+    lines = "foo|||ours | and more\nroot|||\n"
+    answers = Answers({"format=account,user,partition,comment": lines})
+    assert Client("c1", runner=answers).read(comments=[FOO]).associations[FOO].values["comment"] == "ours | and more"
+    answers = Answers({"-V": "slurm-wlm 22.05.8\n", "wopi": OLD, "account,coordinators": "root|\nfoo|\n"})
+    assert Client("c1", runner=answers).read(comments=[FOO]).associations[FOO].values["comment"] == ""
+    assert not any("comment" in " ".join(argv) for argv, _fds in answers.seen)
+
+
+def test_a_line_break_in_a_comment_forges_nothing():
+    answers = Answers(
+        {"format=account,user,partition,comment": "foo|||a\nroot|||forged\nroot|||\n", "format=comment": "a\nb\n"}
+    )
+    state = Client("c1", runner=answers).read(comments=[FOO])
+    assert state.associations[FOO].values["comment"] == "a\nb"
+    assert state.associations[("root", "", "")].values["comment"] == ""
+    assert state.unread == ("comment",)
+
+
+def test_wckeys_and_records_of_users():
+    users = "root|root|Administrator|\nal|foo|Operator|w\n"
+    state = Client("c1", runner=Answers({"user where": users, "show wckey": "al|w\nal|*v\nal|\n"})).read(wckeys=True)
+    assert (state.users["al"].admin_level, state.users["al"].default_wckey) == ("operator", "w")
+    assert state.users["al"].wckeys >= {"w", "v"}
+    assert state.users["root"].admin_level == "administrator"
+
+
+USE = {
+    "format=cluster": "c1|foo|al||b,a|\nc1|foo|||-a|b\n",
+    "show partition": "PartitionName=main AllowQos=ALL QoS=B\nPartitionName=gpu QoS=N/A\n",
+    "-q a,b": "7|al|foo|a|RUNNING\n",
+}
+
+
+def test_who_uses_a_qos():
+    assert qos_use.read(Client("c1", runner=Answers(USE)), {"a", "b"}) == {
+        "a": ["user al in foo on c1", "account foo on c1", "job 7 of al in foo (RUNNING)"],
+        "b": ["user al in foo on c1", "default of account foo on c1", "partition main"],
+    }
+
+
+@pytest.mark.parametrize("failing", ["show partition", "-q a"])
+def test_who_uses_a_qos_must_be_known(failing):
+    answers = Answers({**USE, failing: done(rc=1, stderr="Unable to contact slurm controller")})
+    with pytest.raises(SlurmError, match="cannot be told, so nothing is removed"):
+        qos_use.read(Client("c1", runner=answers), {"a"})

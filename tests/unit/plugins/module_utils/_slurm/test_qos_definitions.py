@@ -124,3 +124,33 @@ def test_a_second_plan_is_empty_and_unnamed_qos_stay(first, second):
         assert all(there.qos[name] == before.qos[name] for name in set(before.qos) - set(built))
         for name, values in built.items():
             assert values.items() <= there.qos[name].items()
+
+
+def removal(there, *names, used=None, max_removals=9):
+    there.used = used or {}
+    plan = qos_definitions.plan_removal(there, names, max_removals)
+    return [" ".join(command.words()) for command in qos_definitions.compile_plan(there, plan)]
+
+
+def test_what_nobody_uses_goes_in_one_command():
+    assert removal(state(a={}, b={"preempt": frozenset({"a"})}), "a", "b", "nosuch") == ["delete qos where name=a,b"]
+    assert removal(state(), "a") == []
+
+
+@pytest.mark.parametrize(
+    ("used", "message"),
+    [
+        ({"a": ["account foo on c1"]}, "QOS a is in use: account foo on c1; take it away"),
+        ({"a": [f"user u{n}" for n in range(12)]}, "user u9 and 2 more"),
+        ({}, "QOS a is in use: preempted by QOS b"),
+    ],
+)
+def test_what_somebody_uses_stays(used, message):
+    there = state(a={}, b={"preempt": frozenset() if used else frozenset({"a"})})
+    with pytest.raises(Refused, match=message):
+        removal(there, "a", used=used)
+
+
+def test_more_than_said_stays():
+    with pytest.raises(Refused, match=r"would remove 2 QOS, more than max_removals \(1\): a, b"):
+        removal(state(a={}, b={}), "a", "b", max_removals=1)

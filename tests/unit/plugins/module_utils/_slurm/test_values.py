@@ -168,3 +168,35 @@ def test_what_sacctmgr_prints_and_nobody_can_read_is_named(column):
     field = next(field for field in fields.ASSOCIATION if field.set_name == column)
     with pytest.raises(values.ValueProblem, match=f"cannot read 'x' in column {field.column}"):
         values.from_text(field, "x")
+
+
+def test_every_kind_of_field_can_be_read_and_written():
+    used = {field.type for table in (F, Q) for field in table.values()}
+    assert used == set(fields.KINDS) == set(values._FROM_OPTION) == set(values._FROM_TEXT)
+
+
+@pytest.mark.parametrize(("given_value", "word"), [(True, "Flags=UsersAreCoords"), (False, "Flags=NoUsersAreCoords")])
+def test_a_switch_is_cleared_by_a_word_because_anything_else_sets_it(given_value, word):
+    field = F["users_are_coordinators"]
+    assert values.set_word(field, None, values.from_option(field, given_value)) == word
+    assert values.from_text(field, "UsersAreCoords") is True
+    assert values.from_text(field, "None") is values.from_text(field, "") is False
+
+
+def test_a_level_is_one_of_its_words_and_cleared_by_none():
+    field = F["admin_level"]
+    assert values.from_text(field, "Administrator") == values.from_option(field, "administrator") == "administrator"
+    assert values.set_word(field, "operator", values.from_option(field, "none")) == "AdminLevel=None"
+
+
+def test_a_release_that_has_not_a_field_is_named():
+    assert fields.missing(Q, {"max_tres_run_mins_per_account": {}}, (22, 5)) == [
+        "max_tres_run_mins_per_account needs Slurm 24.05, and this is 22.05; leave it out"
+    ]
+    assert fields.missing(Q, {"flags": frozenset({"Relative"})}, (23, 2)) == [
+        "flag Relative needs Slurm 23.11, and this is 23.02; leave it out"
+    ]
+    assert fields.missing(F, dict.fromkeys(F), (24, 11)) == fields.missing(Q, dict.fromkeys(Q), (24, 11)) == []
+    gone = fields.make("old", "Old", "old", fields.INT, "Old.", until=(24, 11))
+    assert gone.exists((24, 5))
+    assert gone.missing((24, 11)) == "old is gone since Slurm 24.11, and this is 24.11; leave it out"
