@@ -17,7 +17,7 @@ MOLECULE_EPHEMERAL_DIRECTORY=$PWD/.build/molecule/$TENANCY_TESTBED/$1
 export TENANCY_INVENTORY MOLECULE_EPHEMERAL_DIRECTORY
 mkdir -p "$MOLECULE_EPHEMERAL_DIRECTORY"
 # For the suites of tests/integration.
-TENANCY_CTL_EXEC='["ssh", "-F", "'$PWD/.build/cluster/$TENANCY_TESTBED/ssh_config'", "ctl"]'
+printf -v TENANCY_CTL_EXEC '["ssh", "-F", "%s", "ctl"]' "$PWD/.build/cluster/$TENANCY_TESTBED/ssh_config"
 export TENANCY_CTL_EXEC TENANCY_CLUSTER=demo
 [ "$1" != default ] || start=bare
 exec env TENANCY_START="$start" molecule -c molecule/config.yml test --scenario-name "$1"
