@@ -34,7 +34,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command impo
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.compile import compile_plan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, converge, printable
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import State
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Key, State
 
 # What a QOS must hold to stop people whatever QOS their partition has: nothing outranks these.
 BLOCKS: dict[str, t.Any] = {
@@ -128,17 +128,24 @@ def _apply(
 
 
 def compile_rows(state: State, rows: AccountingPlan) -> list[Command]:
-    """The same as for accounting, apart from lists that are a difference to the parent's."""
-    plain, found = AccountingPlan(), []
-    for change in t.cast("list[AccountingChange]", rows.changes):
-        if change.field != "qos" or not block_plan.is_difference(change.will):
-            plain.add(change)
-            continue
-        account, user, partition = change.key
-        parts = values.difference_words(fields.BY_OPTION["qos"], change.will)
-        entity, where = ("user", partition) if user else ("account", None)
-        found.append(Command("modify", entity, state.cluster, ((account, user, ""),), tuple(parts), where))
-    return compile_plan(state, plain) + found
+    """The same as for accounting, apart from lists that are a difference to the parent's: they go with their default."""
+    changes = t.cast("list[AccountingChange]", rows.changes)
+    apart = {change.key for change in changes if change.field == "qos" and block_plan.is_difference(change.will)}
+    plain = AccountingPlan(change for change in changes if change.key not in apart)
+    words: dict[Key, list[str]] = {}
+    for change in changes:
+        if change.key in apart:
+            field = fields.BY_OPTION[change.field]
+            found = [values.set_word(field, change.was, change.will)]
+            if change.field == "qos":
+                found = values.difference_words(field, change.will)
+            words.setdefault(change.key, []).extend(found)
+    return compile_plan(state, plain) + [
+        Command(
+            "modify", "user" if key[1] else "account", state.cluster, (key,), tuple(text), key[2] if key[1] else None
+        )
+        for key, text in words.items()
+    ]
 
 
 def _really_blocks(client: Client, name: str) -> None:

@@ -132,8 +132,8 @@ def make_plan(state: State, ledger: Ledger, request: Request) -> BlockPlan:
 
 
 def changes(state: State, wanted: Wanted) -> AccountingPlan:
-    """What still differs. A list that was stored as a difference to the parent's comes back in three steps, each of
-    which Slurm takes: no list and no default, the difference, the default."""
+    """What still differs. A list that was stored as a difference to the parent's comes back in two steps: no list and no
+    default, then the difference together with the default, which it may be what allows or what asks for."""
     plan = AccountingPlan()
     for key in sorted(wanted):
         row = state.associations.get(key)
@@ -141,8 +141,8 @@ def changes(state: State, wanted: Wanted) -> AccountingPlan:
             continue
         names, default = wanted[key]
         own = row.values["qos"]
-        if is_difference(names) and own != names:
-            names, default = frozenset() if own else names, None
+        if is_difference(names) and own and own != names:
+            names, default = frozenset(), None
         for field, was, will in ((_QOS, own, names), (_DEFAULT, row.values["default_qos"], default)):
             if was != will:
                 plan.add(field_change(CHANGE, key, field, was, will))

@@ -174,7 +174,7 @@ def test_a_difference_comes_back_by_commands_that_slurm_takes():
         rows = block_plan.changes(state, wanted)
         said += [" ".join(command.set_words) for command in block.compile_rows(state, rows)]
         state = apply_changes(state, rows)
-    assert said == ["QOS= DefaultQOS=-1", "QOS+=low QOS-=high", "DefaultQOS=low"]
+    assert said == ["QOS= DefaultQOS=-1", "QOS+=low QOS-=high DefaultQOS=low"]
     assert not block_plan.changes(state, wanted).changed
 
 
