@@ -23,6 +23,6 @@ def _user(tenant: str, user: dict) -> dict:
         "tenant": tenant,
         "home_tenant": user["home"],
         "guest": user["guest"],
-        "accounts": [one["account"] for one in user["associations"]],
+        "accounts": list(dict.fromkeys(one["account"] for one in user["associations"])),
         "default_account": user["default_account"],
     }
