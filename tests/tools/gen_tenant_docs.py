@@ -64,7 +64,7 @@ language server put this line at the top of a document:
 | `max_submit_jobs: 0`, `grp_submit_jobs: 0` | void where a QOS sets that limit (warning); write `state: suspended` |
 | `gres/gpu:h100: 4` without `gres/gpu` | evaded by a request that names no type (warning) |
 | `gpu: 4` | refused: the resource is called `gres/gpu` |
-| `fairshare: parent` | refused: everybody below would have one factor, however much each has used; where that is meant, `one_factor: true` at the account says so |
+| `fairshare: parent` | refused: everybody below would have one factor, however much each has used; `one_factor: true` says that it is meant |
 | `max_wall: 90` | refused: Slurm reads bare numbers as minutes in one option and as seconds in the next |
 | `grp_tres_mins` | a job without time limit, in a partition without one, waits for ever |
 

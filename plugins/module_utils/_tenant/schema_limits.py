@@ -21,7 +21,9 @@ TRES = (
     "max_tres_mins_per_job",
 )
 
-TRES_NAME = r"^(cpu|node|billing|energy|(gres|license|bb|fs|ic)/[A-Za-z0-9][A-Za-z0-9_.-]*(:[A-Za-z0-9][A-Za-z0-9_.@-]*)?)$"
+TRES_NAME = (
+    r"^(cpu|node|billing|energy|(gres|license|bb|fs|ic)/[A-Za-z0-9][A-Za-z0-9_.-]*(:[A-Za-z0-9][A-Za-z0-9_.@-]*)?)$"
+)
 
 
 def count(description: str, example: int) -> dict:
