@@ -125,14 +125,12 @@ _USER = _object(
             "who left, and users whose home is another tenant. Unit: at most 32 characters.",
             "alice",
         ),
-        "partition": {
-            "type": "string",
-            "pattern": r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
-            "maxLength": 64,
-            "description": "This entry holds for jobs in one partition only. The user may have an entry without a "
-            "partition beside it; without one, jobs in other partitions are refused. Unit: a name.",
-            "examples": ["h100"],
-        },
+        "partition": _name(
+            "partition",
+            "This entry holds for jobs in one partition only. The user may have an entry without a partition beside it; "
+            "without one, jobs in other partitions are refused. Unit: a name.",
+            "h100",
+        ),
         **_slurm("here"),
         "qos_exception": _QOS_EXCEPTION,
         "default_account": _name(

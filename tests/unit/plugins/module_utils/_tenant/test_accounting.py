@@ -129,7 +129,7 @@ def test_partitions_and_one_factor(docs):
             "default_account": "tenant-foo",
             "associations": [
                 dict(one, account="tenant-foo"),
-                dict(one, account="tenant-foo", partition="H100", max_jobs=2),
+                dict(one, account="tenant-foo", partition="h100", max_jobs=2),
             ],
         },
         {"name": "bob", "default_account": "ml", "associations": [dict(one, account="ml", partition="a100")]},

@@ -100,7 +100,7 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZG
         # members
         ("users: [bob, bob]", "3: users[1]: 'bob' is a member already (line 3); keep one"),
         ("users: [{name: bob, partition: p}, {name: bob, partition: p}]", "3: users[1]: 'bob' is a member already (line 3); keep one"),
-        ("users: [{name: bob, partition: a b}]", "3: users[0].partition: 'a b' contains a quote, a line break or a separator"),
+        ("users: [{name: bob, partition: a b}]", "3: users[0].partition: 'a b' contains a blank"),
         ("users: [bob, Bob]", "3: users[1]: 'bob' is a member already (line 3); keep one"),
         (
             "teams:\n  - {name: t1, users: [bob]}\n  - {name: t2, users: [bob]}",
@@ -209,7 +209,7 @@ def test_warnings(docs, text, warning):
         "slurm: {default_qos: low}",
         "slurm: {qos: [normal]}\nteams: [{name: t1, qos: [low], default_qos: low, qos_exception: true}]",
         "slurm: {qos: [normal]}\nusers: [{name: bob, qos: [normal, low], qos_exception: true}]",
-        "users: [bob, {name: bob, partition: H100, limits: {max_jobs: 1}}]",
+        "users: [bob, {name: bob, partition: h100, limits: {max_jobs: 1}}]",
         "slurm: {one_factor: true}\nusers: [bob]\nteams: [{name: t1, users: [{name: eve, fairshare: 3}]}]",
         "slurm: {limits: {grp_tres: {bb/cray: 8, fs/disk: 1, energy: 5}}}",
         "users: [{name: bob, home: tenant-foo}]",
