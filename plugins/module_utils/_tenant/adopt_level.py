@@ -78,6 +78,5 @@ def _amount(name: str, value: Any) -> Any:
 
 def clean(text: str) -> str:
     """The nearest text that a document can hold."""
-    letters = ["/" if char == "|" else "" if char in "\"'`" else char for char in text]
-    letters = [" " if ord(char) < 32 or ord(char) == 127 else char for char in letters]
-    return " ".join("".join(letters).split())[:255]
+    letters = ["/" if char == "|" else " " if ord(char) < 32 or ord(char) == 127 else char for char in text]
+    return " ".join("".join(char for char in letters if char not in "\"'`").split())[:255]
