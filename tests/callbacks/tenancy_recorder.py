@@ -40,7 +40,19 @@ class CallbackModule(CallbackBase):
         if self.path:
             kept = {
                 key: data.get(key)
-                for key in ("changed", "commands", "plan", "diff", "msg", "proven", "applied", "remaining")
+                for key in (
+                    "changed",
+                    "commands",
+                    "plan",
+                    "diff",
+                    "msg",
+                    "proven",
+                    "applied",
+                    "remaining",
+                    "documents",
+                    "findings",
+                    "tenants",
+                )
             }
             with open(self.path, "a") as stream:
                 record = {

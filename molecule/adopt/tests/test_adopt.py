@@ -4,11 +4,33 @@
 
 from __future__ import annotations
 
+import pathlib
+import shutil
 import stat
+import sys
 import time
 
-from conftest import CLUSTER, sacctmgr
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from byhand import CLUSTER, ROOT, Hand, Site, sacctmgr
 from remote import said
+
+
+@pytest.fixture
+def hand():
+    made = Hand()
+    yield made
+    made.clean()
+
+
+@pytest.fixture
+def site(tmp_path):
+    """With the one document that the site has already."""
+    folder = tmp_path / "tenants"
+    folder.mkdir()
+    shutil.copy(ROOT / "inventories" / "demo" / "tenants" / "tenant-bar.yml", folder)
+    return Site(folder)
 
 
 def by(adopted, kind):

@@ -347,7 +347,7 @@ def _as_slurm_would_have_it(state):
     settle(state)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(clusters())
 def test_whatever_the_tree_the_report_is_the_truth(state):
     found = adopted(state)

@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 import pathlib
-import shutil
 import sys
 
-import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -71,13 +69,6 @@ class Hand:
             sacctmgr("delete", "qos", "where", f"name={name}")
         for host in HOSTS:
             on(host, "sh", stdin="".join(f"userdel {name}\n" for name in self.logins))
-
-
-@pytest.fixture
-def hand():
-    made = Hand()
-    yield made
-    made.clean()
 
 
 class Site:
@@ -145,12 +136,3 @@ def rows() -> dict[str, str]:
 
 def logins() -> list[str]:
     return [said(host, "sh", "-c", "cat /etc/passwd /etc/group") for host in HOSTS]
-
-
-@pytest.fixture
-def site(tmp_path):
-    """With the one document that the site has already."""
-    folder = tmp_path / "tenants"
-    folder.mkdir()
-    shutil.copy(ROOT / "inventories" / "demo" / "tenants" / "tenant-bar.yml", folder)
-    return Site(folder)
