@@ -19,6 +19,7 @@ author:
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
   - gpuops.tenancy.attributes.actiongroup_slurm
+  - gpuops.tenancy.host.programs
 attributes:
   check_mode:
     support: full
@@ -32,9 +33,6 @@ options:
     description: Name of the cluster in slurmdbd.
     type: str
     required: true
-  binary_dir:
-    description: Directory of Slurm's commands, for a Slurm that is not in the search path.
-    type: path
 seealso:
   - module: gpuops.tenancy.slurm_accounting
   - module: gpuops.tenancy.tenant_adopt
@@ -88,19 +86,23 @@ survey:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.gpuops.tenancy.plugins.module_utils._command import SEARCH_PATH
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.parse import ParseError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.survey import survey
 
 
 def argument_spec():
-    return {"cluster": {"type": "str", "required": True}, "binary_dir": {"type": "path"}}
+    return {
+        "cluster": {"type": "str", "required": True},
+        "search_path": {"type": "list", "elements": "path", "default": SEARCH_PATH},
+    }
 
 
 def main():
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     try:
-        found = survey(Client(module.params["cluster"].lower(), module.params["binary_dir"] or ""))
+        found = survey(Client(module.params["cluster"].lower(), module.params["search_path"]))
     except (SlurmError, ParseError) as exc:
         module.fail_json(msg=str(exc), **getattr(exc, "details", {}))
     module.exit_json(changed=False, survey=found)

@@ -185,7 +185,7 @@ def test_the_posix_users(docs):
         "default_account": "data",
     }
     guest = dict(
-        alice, name="guest1", gecos="guest1", email=None, home_tenant="tenant-bar", guest=True, accounts=["ml"]
+        alice, name="guest1", gecos="", email=None, home_tenant="tenant-bar", guest=True, accounts=["ml"]
     )
     guest["default_account"] = None
     assert users.users(document) == [alice]
