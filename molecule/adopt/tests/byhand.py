@@ -39,7 +39,7 @@ class Hand:
         self.kept["qos"] = set(shown("qos", "format=name"))
         self.logins: list[str] = []
 
-    def login(self, *names: str, first: int = 20001) -> None:
+    def login(self, first: int, *names: str) -> None:
         """On every host, with a shell and a comment of their own."""
         script = "".join(
             f"useradd -M -u {first + number} -U -s /bin/sh -c 'Old {name},,,' {name}\n"

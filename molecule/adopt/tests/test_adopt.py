@@ -39,7 +39,7 @@ def by(adopted, kind):
 
 def test_a_university(hand, site):
     """Limits on every level, users in several accounts, guests, partitions, one level too many, texts from a form."""
-    hand.login("ada", "ben", "cleo", "dan", "eva", "fred")
+    hand.login(20001, "ada", "ben", "cleo", "dan", "eva", "fred")
     sacctmgr("add", "account", "physics", "description=Dept. of Physics|Räume 1 & 2", "organization=Uni\nsecond line",
              "fairshare=40", "grptres=gres/gpu=8,mem=1500G,cpu=100", "grpjobs=50", "maxwall=2-00:00:00", "qos=normal,high")  # fmt: skip
     sacctmgr("modify", "account", "where", "name=physics", f"cluster={CLUSTER}", "set", "defaultqos=normal")
@@ -106,7 +106,7 @@ def test_a_university(hand, site):
 
 def test_leftovers(hand, site):
     """A deleted parent's children, people whose jobs keep their rows, a second cluster, defaults that lead nowhere."""
-    hand.login("gil", "hal", "ina", "jon")
+    hand.login(21001, "gil", "hal", "ina", "jon")
     for account, parent in (("biology", "root"), ("genome", "biology"), ("old", "root"), ("older", "old")):
         sacctmgr("add", "account", account, f"parent={parent}", "organization=biology")
     sacctmgr("add", "cluster", "attic")
@@ -137,7 +137,7 @@ def test_leftovers(hand, site):
     assert left[("account storeroom", "clusters")]["value"] == "attic"
     assert "has a record and no association on any cluster" in left[("account older", "")]["why"]
     assert by(adopted, "changes") == {}
-    assert by(adopted, "decide")[("deleted users", "")]["value"] == "hal"
+    assert by(adopted, "decide")[("deleted users", "")]["value"].count("hal") == 1
     site.prove(adopted)
     attic = said(
         "ctl", "sacctmgr", "-inP", "show", "assoc", "where", "cluster=attic", "format=account,user"
@@ -147,7 +147,7 @@ def test_leftovers(hand, site):
 
 def test_names_and_rights(hand, site):
     """Names that no document may hold, operators, blocks, limits that do not hold, and accounts that are no tenants."""
-    hand.login("kim", "lea", "max.m", "ned", "ops1")
+    hand.login(22001, "kim", "lea", "max.m", "ned", "ops1")
     for account in ("astro", "staff", "1984", "platform", "trial"):
         sacctmgr("add", "account", account)
     sacctmgr("add", "account", "sudo", "parent=astro")

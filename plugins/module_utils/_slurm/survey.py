@@ -39,12 +39,23 @@ def survey(client: Client) -> dict[str, t.Any]:
     elsewhere = parse.rows(
         client.read_text(["show", "assoc", columns(("cluster", "account", "user"))]), ("cluster", "account", "user")
     )
-    kept = {
-        kind: client.read_text(["show", kind, "withdeleted", columns((kind,))]).split() for kind in ("account", "user")
-    }
+    kept = deleted_too(client)
     return compose(
         state, elsewhere, kept, {row["user"]: row["adminlevel"].lower() for row in levels if row["adminlevel"]}
     )
+
+
+def deleted_too(client: Client) -> dict[str, set[str]]:
+    """Names of records and of rows: with a second cluster Slurm drops the record of a user and keeps the row."""
+    here = f"cluster={client.cluster}"
+    rows = client.read_text(["show", "assoc", "where", here, "withdeleted", "wopi", columns(("account", "user"))])
+    kept: dict[str, set[str]] = {"account": set(), "user": set()}
+    for row in parse.rows(rows, ("account", "user")):
+        for kind, names in kept.items():
+            names.update([row[kind]] if row[kind] else ())
+    for kind, names in kept.items():
+        names.update(client.read_text(["show", kind, "withdeleted", columns((kind,))]).split())
+    return kept
 
 
 def refuse_lost(client: Client) -> None:
@@ -93,7 +104,7 @@ def texts(client: Client, column: str, names: t.Sequence[str]) -> dict[str, str]
 def compose(
     state: State,
     elsewhere: t.Sequence[t.Mapping[str, str]],
-    kept: t.Mapping[str, t.Sequence[str]],
+    kept: t.Mapping[str, t.Iterable[str]],
     levels: t.Mapping[str, str],
 ) -> dict[str, t.Any]:
     """Pure. ``elsewhere``: rows of all clusters; ``kept``: names of records, deleted ones included."""
