@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-SCENARIOS="default onboard onboard_faults"
+SCENARIOS="default onboard onboard_faults adopt"
 times=$(mktemp -d)
 
 finish() {

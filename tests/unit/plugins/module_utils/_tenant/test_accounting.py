@@ -184,9 +184,7 @@ def test_the_posix_users(docs):
         "accounts": ["ml", "data"],
         "default_account": "data",
     }
-    guest = dict(
-        alice, name="guest1", gecos="", email=None, home_tenant="tenant-bar", guest=True, accounts=["ml"]
-    )
+    guest = dict(alice, name="guest1", gecos="", email=None, home_tenant="tenant-bar", guest=True, accounts=["ml"])
     guest["default_account"] = None
     assert users.users(document) == [alice]
     assert users.users(document, guests=True) == [alice, guest]
