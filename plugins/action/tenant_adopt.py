@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 
@@ -72,7 +73,8 @@ class ActionModule(tenant_documents.ActionModule):
         paths = folder.files(where, may_be_empty=True) if os.path.lexists(where) else []
         posix = options["posix_users"]
         return adopt.adopt(
-            options["survey"],
+            # Plain text: Ansible's own kind of it cannot be written as YAML.
+            json.loads(json.dumps(options["survey"])),
             Options(
                 policy=self._policy({**options, "site_qos": None}),
                 include=frozenset(names.fold(name) for name in options["include"]),

@@ -68,8 +68,8 @@ survey:
       elements: dict
     users:
       description: >-
-        The users that have an association on this cluster, with C(default_account), C(admin_level) (empty for none) and
-        C(associations).
+        The users that have an association on this cluster, with C(default_account), C(admin_level) and
+        C(default_wckey) (empty for none) and C(associations).
       type: list
       elements: dict
     without_association:

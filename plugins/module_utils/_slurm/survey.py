@@ -23,26 +23,21 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import
 
 _HAS_TEXTS = ("description", "organization")
 _AT_ONCE = 500
-_NO_LEVEL = ("", "none", "not set")
 
 
 def survey(client: Client) -> dict[str, t.Any]:
     """Only reads."""
     refuse_lost(client)
-    state = client.read()
+    state = client.read(comments=())
     names = [name for name in state.accounts if addressable(name)]
     for column in _HAS_TEXTS:
         for first in range(0, len(names), _AT_ONCE):
             for name, text in texts(client, column, names[first : first + _AT_ONCE]).items():
                 setattr(state.accounts[name], column, text)
-    levels = parse.rows(client.read_text(["show", "user", columns(("user", "adminlevel"))]), ("user", "adminlevel"))
-    elsewhere = parse.rows(
-        client.read_text(["show", "assoc", columns(("cluster", "account", "user"))]), ("cluster", "account", "user")
-    )
+    keys = ("cluster", "account", "user")
+    elsewhere = parse.rows(client.read_text(["show", "assoc", "wopi", columns(keys)]), keys)
     kept = deleted_too(client)
-    return compose(
-        state, elsewhere, kept, {row["user"]: row["adminlevel"].lower() for row in levels if row["adminlevel"]}
-    )
+    return compose(state, elsewhere, kept)
 
 
 def deleted_too(client: Client) -> dict[str, set[str]]:
@@ -105,7 +100,6 @@ def compose(
     state: State,
     elsewhere: t.Sequence[t.Mapping[str, str]],
     kept: t.Mapping[str, t.Iterable[str]],
-    levels: t.Mapping[str, str],
 ) -> dict[str, t.Any]:
     """Pure. ``elsewhere``: rows of all clusters; ``kept``: names of records, deleted ones included."""
     parents = state.parents()
@@ -115,7 +109,7 @@ def compose(
     users: dict[str, dict[str, t.Any]] = {}
     for key in sorted(state.associations):
         if key[1]:
-            user = users.setdefault(key[1], _user(state, key[1], levels))
+            user = users.setdefault(key[1], _user(state, key[1]))
             user["associations"].append(_row(state.associations[key], {"account": key[0], "partition": key[2]}))
     return {
         "cluster": state.cluster,
@@ -141,19 +135,25 @@ def _account(state: State, name: str, parent: str) -> dict[str, t.Any]:
             "description": record.description if record else "",
             "organization": record.organization if record else "",
             "coordinators": sorted(record.coordinators - inherited) if record else [],
+            "users_are_coordinators": bool(record and record.users_are_coordinators),
         },
     )
 
 
-def _user(state: State, name: str, levels: t.Mapping[str, str]) -> dict[str, t.Any]:
+def _user(state: State, name: str) -> dict[str, t.Any]:
     record = state.users.get(name)
-    level = levels.get(name, "")
     return {
         "name": name,
         "default_account": record.default_account if record else "",
-        "admin_level": "" if level in _NO_LEVEL else level,
+        **{field.option: _set(field, record) for field in fields.USER},
         "associations": [],
     }
+
+
+def _set(field: fields.Field, record: t.Any) -> t.Any:
+    """Empty where nothing is set."""
+    value = getattr(record, field.option, field.unset)
+    return "" if value == field.unset else value
 
 
 def _row(row: Association, result: dict[str, t.Any]) -> dict[str, t.Any]:

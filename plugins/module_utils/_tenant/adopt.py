@@ -142,7 +142,15 @@ def _records(survey: dict, options: Options) -> Iterator[Finding]:
 
 def _rights(survey: dict) -> Iterator[Finding]:
     for user in survey["users"]:
-        if user["admin_level"] and user["name"] != "root":
+        if user["name"] == "root":
+            continue
+        for field in sorted(set(user) - {"name", "default_account", "admin_level", "associations"}):
+            if user[field]:
+                why = "no document can name this; it stays in Slurm, and nothing watches it"
+                yield Finding(
+                    DECIDE, f"user {user['name']}", why, "keep a note of it, or clear it", field, show(user[field])
+                )
+        if user["admin_level"]:
             yield Finding(
                 DECIDE,
                 f"user {user['name']}",

@@ -63,7 +63,9 @@ def is_blocked(row: dict, block_qos: str) -> bool:
 
 def unnamed(row: dict) -> list[str]:
     """What is set on the row and no document can name."""
-    return sorted(key for key, value in row.items() if key not in NAMED | _AROUND and value not in (None, "", [], {}))
+    extra = {key: value for key, value in row.items() if key not in NAMED | _AROUND}
+    # Not "in": a limit of 0 is one.
+    return sorted(key for key, value in extra.items() if value is not False and value not in (None, "", [], {}))
 
 
 def _amount(name: str, value: Any) -> Any:

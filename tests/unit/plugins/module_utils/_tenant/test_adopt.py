@@ -26,17 +26,15 @@ NORMAL = frozenset({"normal"})
 BOTH = frozenset({"normal", "high"})
 
 
-def surveyed(state, levels=None, kept=None, elsewhere=()):
+def surveyed(state, kept=None, elsewhere=()):
     kept = kept or {"account": list(state.accounts), "user": list(state.users)}
-    return compose(state, elsewhere, kept, levels or {})
+    return compose(state, elsewhere, kept)
 
 
-def adopted(state, existing=(), posix=None, levels=None, kept=None, elsewhere=(), preflight=(), **options):
+def adopted(state, existing=(), posix=None, kept=None, elsewhere=(), preflight=(), **options):
     """Adopt, and prove that the report says exactly what onboarding would do."""
     sources = [parse(text, name) for name, text in existing]
-    found = adopt(
-        surveyed(state, levels, kept, elsewhere), Options(POLICY, posix=posix, **options), sources, tuple(preflight)
-    )
+    found = adopt(surveyed(state, kept, elsewhere), Options(POLICY, posix=posix, **options), sources, tuple(preflight))
     named = set()
     changes = []
     for document in found.documents.values():
@@ -234,18 +232,22 @@ def test_logins_decide_who_is_there():
 
 def test_rights_records_and_departed_are_told():
     state = world({"foo": ("root", {"coordinators": ["u"]})}, {"u": ("foo", {"foo": {}})})
+    state.users["u"].admin_level, state.users["u"].default_wckey = "operator", "w"
+    state.users["root"].admin_level = "administrator"
+    state.associations[("foo", "u", "")].values["grp_jobs_accrue"] = 0
     state.accounts["ghost"] = type(state.accounts["foo"])("ghost")
     found = adopted(
         state,
-        levels={"u": "operator", "root": "administrator"},
         kept={"account": ["foo", "old", "gone"], "user": ["u", "retiree"]},
         elsewhere=[{"cluster": "c2", "account": "abroad", "user": "v"}],
         preflight=["QOS x outranks\nit"],
     )
     assert said(found, DECIDE) == [
         ("account foo", "coordinators", "u"),
+        ("user u in foo", "grp_jobs_accrue", "0"),
         ("deleted accounts", "", "old"),
         ("deleted users", "", "retiree"),
+        ("user u", "default_wckey", "w"),
         ("user u", "admin_level", "operator"),
         ("pre-flight", "", "QOS x outranks\\nit"),
     ]
