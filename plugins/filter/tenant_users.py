@@ -45,7 +45,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - C(name), C(gecos), C(email) (or null), C(ssh_keys), C(tenant), C(home_tenant), C(guest), C(accounts),
+    - C(name), C(gecos) (empty without a C(full_name)), C(email) (or null), C(ssh_keys), C(tenant), C(home_tenant), C(guest), C(accounts),
       C(default_account) (null for a guest) of each user.
   type: list
   elements: dict

@@ -40,16 +40,16 @@ options:
         description: Number of the user and of the group. Give the numbers that one host returned to all others.
         type: int
       gecos:
-        description: Comment field.
+        description: Comment field. Empty leaves that of a user who is there alone; a new one gets the name.
         type: str
         default: ''
       home:
         description: Home directory. Default is C(/home/) and the name.
         type: str
       shell:
-        description: Login shell.
+        description:
+          - Login shell. Without it that of a user who is there stays, and a new one gets C(/bin/bash).
         type: str
-        default: /bin/bash
   create:
     description: Whether to create users that the host does not know. If V(false), an unknown user is an error.
     type: bool
@@ -135,7 +135,7 @@ def argument_spec():
                 "uid": {"type": "int"},
                 "gecos": {"type": "str", "default": ""},
                 "home": {"type": "str"},
-                "shell": {"type": "str", "default": "/bin/bash"},
+                "shell": {"type": "str"},
             },
         },
         "create": {"type": "bool", "default": True},
@@ -155,7 +155,7 @@ def wanted(params):
             gid=-1 if user["uid"] is None else user["uid"],
             gecos=user["gecos"],
             home=user["home"] or f"/home/{user['name']}",
-            shell=user["shell"],
+            shell=user["shell"] or "",
         )
         for user in params["users"]
     ]

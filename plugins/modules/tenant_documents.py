@@ -158,7 +158,8 @@ tenant:
     users:
       description:
         - One entry per user, with C(name), C(full_name), C(email), C(ssh_keys), C(home), C(guest), C(member_of),
-          C(default_account) (null for a guest) and C(associations), each an C(account) with the keys of C(slurm).
+          C(default_account) (null for a guest) and C(associations), each an C(account) with C(partition) (empty for all)
+          and the keys of C(slurm).
       type: list
       elements: dict
     storage:

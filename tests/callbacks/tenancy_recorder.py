@@ -23,7 +23,7 @@ from ansible.plugins.callback import CallbackBase
 
 KEPT = (
     "changed", "commands", "plan", "diff", "msg", "proven", "results", "applied", "remaining", "blocked", "blocks",
-    "still_blocked", "jobs",
+    "still_blocked", "jobs", "documents", "findings", "tenants",
 )  # fmt: skip
 
 

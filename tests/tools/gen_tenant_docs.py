@@ -51,7 +51,8 @@ language server put this line at the top of a document:
   other document lists the user with `home: <home tenant>`; limits and shares belong to each membership, while keys,
   mail address and default account are set at home only. Anything else is refused in both documents.
 - A user in several teams is written in each of them, and names a `default_account` once.
-- QOS are defined once per site. A `qos` list may narrow the list of the level above, never widen it.
+- QOS are defined once per site. A `qos` list may narrow the list of the level above. Where it
+  has to hold more, `qos_exception: true` beside it says that this is meant.
 - Removing a user's line takes the association away. It is not offboarding.
 
 ## What Slurm really does
@@ -63,7 +64,7 @@ language server put this line at the top of a document:
 | `max_submit_jobs: 0`, `grp_submit_jobs: 0` | void where a QOS sets that limit (warning); write `state: suspended` |
 | `gres/gpu:h100: 4` without `gres/gpu` | evaded by a request that names no type (warning) |
 | `gpu: 4` | refused: the resource is called `gres/gpu` |
-| `fairshare: parent` | refused: everybody below would have one factor, however much each has used |
+| `fairshare: parent` | refused: everybody below would have one factor, however much each has used; `one_factor: true` says that it is meant |
 | `max_wall: 90` | refused: Slurm reads bare numbers as minutes in one option and as seconds in the next |
 | `grp_tres_mins` | a job without time limit, in a partition without one, waits for ever |
 
@@ -124,7 +125,7 @@ def resources(root: dict) -> list:
 def row(root: dict, name: str, child: dict, required: bool) -> str:
     child = root["$defs"][child["$ref"].rpartition("/")[2]] if "$ref" in child else child
     meaning = child["description"] + (" *vault*" if vault(child) else "")
-    default = "**required**" if required else f"`{child['default']}`" if "default" in child else ""
+    default = "**required**" if required else f"`{flow(child['default'])}`" if "default" in child else ""
     cells = [f"`{name}`", kind(child), default, meaning, f"`{flow(child['examples'][0])}`"]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
@@ -138,7 +139,7 @@ def kind(child: dict) -> str:
         return "one of " + ", ".join(f"`{one}`" for one in child["enum"])
     if child["type"] == "array":
         return "list"
-    return {"object": "mapping", "string": "text", "integer": "number"}[child["type"]]
+    return {"object": "mapping", "string": "text", "integer": "number", "boolean": "true, false"}[child["type"]]
 
 
 def flow(value: object) -> str:
@@ -147,7 +148,7 @@ def flow(value: object) -> str:
         return "{" + ", ".join(f"{key}: {flow(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(flow(one) for one in value) + "]"
-    return str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def example() -> str:

@@ -16,8 +16,8 @@ TENANCY_INVENTORY=$(python tests/cluster/definition.py)
 MOLECULE_EPHEMERAL_DIRECTORY=$PWD/.build/molecule/$TENANCY_TESTBED/$1
 export TENANCY_INVENTORY MOLECULE_EPHEMERAL_DIRECTORY
 mkdir -p "$MOLECULE_EPHEMERAL_DIRECTORY"
-# For the suites of tests/integration.
-printf -v TENANCY_CTL_EXEC '["ssh", "-F", "%s", "ctl"]' "$PWD/.build/cluster/$TENANCY_TESTBED/ssh_config"
-export TENANCY_CTL_EXEC TENANCY_CLUSTER=demo
 [ "$1" != default ] || start=bare
-exec env TENANCY_START="$start" molecule -c molecule/config.yml test --scenario-name "$1"
+# The last two are for the suites of tests/integration.
+exec env TENANCY_START="$start" TENANCY_CLUSTER=demo \
+    TENANCY_CTL_EXEC="[\"ssh\", \"-F\", \"$PWD/.build/cluster/$TENANCY_TESTBED/ssh_config\", \"ctl\"]" \
+    molecule -c molecule/config.yml test --scenario-name "$1"

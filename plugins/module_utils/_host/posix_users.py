@@ -18,6 +18,7 @@ import typing as t
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, Change, Plan
 
 NAME = re.compile(r"^[a-z0-9][a-z0-9._-]{0,31}$")
+SHELL = "/bin/bash"
 UNKNOWN = "user {} is unknown here; create it in the directory first, or check nsswitch.conf"
 # What useradd would accept and passwd(5) would not survive.
 _UNSAFE = re.compile(r"[:\n\r\0,=]")
@@ -116,7 +117,9 @@ def plan(
             )
         if not uid_min <= number <= uid_max:
             problems.append(f"number {number} of {user.name} is outside {uid_min} to {uid_max}; take one of the range")
-        new = dataclasses.replace(user, uid=number, gid=number)
+        new = dataclasses.replace(
+            user, uid=number, gid=number, gecos=user.gecos or user.name, shell=user.shell or SHELL
+        )
         result.append(new)
         _plan_add(changes, new, group is None)
     if problems:

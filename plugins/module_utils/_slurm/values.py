@@ -41,7 +41,12 @@ def check_name(kind: str, name: str) -> str:
 def check_text(what: str, text: str) -> str:
     if _UNSAFE_TEXT.search(text):
         raise ValueProblem(f"{what} {text!r} is refused: remove quotes, '|' and control characters, which Slurm spoils")
-    return text.strip().lower()
+    return fold(text.strip())
+
+
+def fold(text: str) -> str:
+    """Slurm folds ASCII letters and leaves others as they are."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in text)
 
 
 def seconds(text: str) -> int:

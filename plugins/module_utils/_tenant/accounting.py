@@ -52,11 +52,16 @@ def _teams(document: dict) -> list[dict]:
 def _user(user: dict) -> dict:
     result = {
         "name": user["name"],
-        "associations": [dict(_fields(one), account=one["account"]) for one in user["associations"]],
+        "associations": [_association(one) for one in user["associations"]],
     }
     if not user["guest"]:
         result["default_account"] = user["default_account"]
     return result
+
+
+def _association(one: dict) -> dict:
+    result = dict(_fields(one), account=one["account"])
+    return dict(result, partition=one["partition"]) if one["partition"] else result
 
 
 def _fields(level: dict) -> dict:

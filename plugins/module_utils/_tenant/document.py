@@ -11,7 +11,7 @@ import ipaddress
 from typing import Any
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._tenant import names, units
-from ansible_collections.gpuops.tenancy.plugins.module_utils._tenant.outline import Outline, mapping
+from ansible_collections.gpuops.tenancy.plugins.module_utils._tenant.outline import Member, Outline, mapping
 from ansible_collections.gpuops.tenancy.plugins.module_utils._tenant.schema import VERSION
 from ansible_collections.gpuops.tenancy.plugins.module_utils._tenant.schema_limits import TIMES, TRES
 
@@ -25,6 +25,9 @@ def normalise(doc: Outline) -> dict:
     organization = names.fold_text(data.get("organization", doc.tenant))
     result = {key: data.get(key, default) for key, default in _PLAIN.items()}
     storage = mapping(data.get("storage"))
+    one_factor = {team.name for team in doc.teams if team.entry.get("one_factor")}
+    if mapping(data.get("slurm")).get("one_factor"):
+        one_factor.add(doc.tenant)
     result.update(
         schema=VERSION,
         name=doc.tenant,
@@ -41,7 +44,7 @@ def normalise(doc: Outline) -> dict:
             )
             for team in doc.teams
         ],
-        users=[_user(doc, name) for name in doc.by_user],
+        users=[_user(doc, name, one_factor) for name in doc.by_user],
         storage={area: _quota(mapping(storage.get(area))) for area in ("home", "scratch")},
         network={
             "allow_from": [str(ipaddress.ip_network(one)) for one in mapping(data.get("network")).get("allow_from", [])]
@@ -77,7 +80,7 @@ def _amount(name: str, value: Any) -> Any:
     return f"{units.memory_mib(value)}M" if name == "mem" else value
 
 
-def _user(doc: Outline, name: str) -> dict:
+def _user(doc: Outline, name: str, one_factor: set[str]) -> dict:
     entries = doc.by_user[name]
     home = doc.home(name)
     guest = home != doc.tenant
@@ -92,8 +95,13 @@ def _user(doc: Outline, name: str) -> dict:
         "member_of": sorted(doc.stated(name, "member_of") or []),
         # A guest's default account is the home tenant's business.
         "default_account": None if guest else default or entries[0].account,
-        "associations": [dict(_slurm(entry.entry), account=entry.account) for entry in entries],
+        "associations": [_association(entry, entry.account in one_factor) for entry in entries],
     }
+
+
+def _association(entry: Member, one_factor: bool) -> dict:
+    result = dict(_slurm(entry.entry), account=entry.account, partition=entry.partition)
+    return dict(result, fairshare="parent") if one_factor else result
 
 
 def _quota(quota: dict) -> dict | None:

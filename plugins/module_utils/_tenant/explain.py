@@ -19,6 +19,7 @@ _TYPES = {
     "array": "a list",
     "string": "text",
     "integer": "a whole number",
+    "boolean": "true or false",
 }
 _SIZE_FIX = "write a number and a unit, such as 100GB (decimal) or 100GiB (binary)"
 _TRES_FIX = {
@@ -121,7 +122,7 @@ def _wrong_type(source: Source, path: Path, error: Any) -> str:
     if path and path[-1] == "fairshare" and value == "parent":
         return (
             "may not be 'parent': everybody below would have the same factor, however much each has used; write a "
-            "number, 1 for equal shares"
+            "number, 1 for equal shares, or 'one_factor: true' at the account if that is meant"
         )
     special = _unit_fix(error.schema.get("pattern"))
     if special and isinstance(value, (int, float)) and not isinstance(value, bool):

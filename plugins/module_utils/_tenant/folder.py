@@ -54,7 +54,7 @@ class Selection:
     secret: bool = False
 
 
-def files(folder: str) -> list[str]:
+def files(folder: str, may_be_empty: bool = False) -> list[str]:
     try:
         found = sorted(name for name in os.listdir(folder) if name.endswith(EXTENSIONS) and not name.startswith("."))
     except OSError as error:
@@ -62,7 +62,7 @@ def files(folder: str) -> list[str]:
             f"the folder of tenant documents, {folder}, cannot be read: {error.strerror}; set tenancy_tenants_dir to "
             "the right one"
         ) from error
-    if not found:
+    if not found and not may_be_empty:
         # An empty folder is far more likely a wrong path than a cluster without tenants.
         raise TenantError(f"the folder {folder} holds no tenant document (*.yml, *.yaml)")
     return [os.path.join(folder, name) for name in found]

@@ -55,6 +55,12 @@ class Member:
     def name_path(self) -> Path:
         return self.path + ("name",) if self.entry else self.path
 
+    @property
+    def partition(self) -> str:
+        """Empty where the entry holds for every partition."""
+        stated = self.entry.get("partition")
+        return stated if isinstance(stated, str) else ""
+
 
 @dataclass
 class Outline:

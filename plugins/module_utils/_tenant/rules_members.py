@@ -68,13 +68,14 @@ def _accounts(doc: Outline) -> Iterator[Problem]:
 
 
 def _entries(doc: Outline, entries: list[Member]) -> Iterator[Problem]:
-    seen = {}
+    seen: dict[tuple, Path] = {}
     for member in entries:
-        if member.account in seen:
-            line = doc.source.line(seen[member.account])
+        place = (member.account, member.partition)
+        if place in seen:
+            line = doc.source.line(seen[place])
             shown = doc.source.show(member.name_path, member.name)
             yield doc.source.problem(member.path, f"{shown} is a member already (line {line}); keep one")
-        seen.setdefault(member.account, member.name_path)
+        seen.setdefault(place, member.name_path)
 
 
 def _path_of(entries: list[Member], key: str) -> Path:

@@ -42,12 +42,20 @@ class Rules:
         tenant = mapping(data.get("slurm"))
         self.limits(("slurm", "limits"), tenant.get("limits"))
         above = {self.doc.tenant: self.qos(("slurm",), tenant, None, None)}
+        one_factor = {self.doc.tenant: tenant.get("one_factor") is True}
         for team in self.doc.teams:
             self.limits(team.path + ("limits",), team.entry.get("limits"))
             above[team.name] = self.qos(team.path, team.entry, *above[self.doc.tenant])
+            one_factor[team.name] = team.entry.get("one_factor") is True
         for member in self.doc.members:
             self.limits(member.path + ("limits",), member.entry.get("limits"))
             self.qos(member.path, member.entry, *above[member.account])
+            if one_factor[member.account] and "fairshare" in member.entry:
+                self.bad(
+                    member.path + ("fairshare",),
+                    f"has no place where 'one_factor' gives all users of {member.account} one factor; remove one of "
+                    "the two",
+                )
             self.ssh_keys(member.path + ("ssh_keys",), member.entry.get("ssh_keys"))
         for area in ("home", "scratch"):
             self.quota(("storage", area), mapping(mapping(data.get("storage")).get(area)))
@@ -97,18 +105,23 @@ class Rules:
         own, own_default = strings(level.get("qos")), level.get("default_qos")
         for index, name in enumerate(items(level.get("qos"))):
             place = path + ("qos", index)
-            if isinstance(name, str) and not self.unusable(place, name) and above is not None and name not in above:
+            if not isinstance(name, str) or self.unusable(place, name) or above is None:
+                continue
+            if name not in above and level.get("qos_exception") is not True:
                 shown = self.source.show(place, name)
-                self.bad(place, f"{shown} is not in the list of the level above; add it there, or remove it here")
+                self.bad(
+                    place,
+                    f"{shown} is not in the list of the level above; add it there, remove it here, or write "
+                    "'qos_exception: true' beside the list if it is meant",
+                )
         effective = own or above
         place = path + ("default_qos",)
         if isinstance(own_default, str):
             shown = self.source.show(place, own_default)
             if self.unusable(place, own_default):
                 pass
-            elif effective is None:
-                self.bad(place, f"{shown} needs a list to be in; add 'qos' with it beside the default")
-            elif own_default not in effective:
+            elif effective is not None and own_default not in effective:
+                # Without any list here the cluster's holds, and the plan compares with that.
                 self.bad(place, f"{shown} is not in the list that holds here; add it to 'qos'")
         elif own and default is not None and default not in own:
             shown = self.source.show(path + ("qos",), default)

@@ -35,6 +35,15 @@ def _name(kind: str, description: str, example: str) -> dict:
     }
 
 
+def _flag(description: str) -> dict:
+    return {
+        "type": "boolean",
+        "default": False,
+        "description": description + " Unit: true or false.",
+        "examples": [True],
+    }
+
+
 def _text(description: str, example: str) -> dict:
     return {
         "type": "string",
@@ -91,7 +100,7 @@ def _slurm(below: str) -> dict:
         "qos": _list(
             _name("qos", "Name of a QOS that the site defines.", "normal"),
             "QOS that jobs may ask for. Without it the list of the level above holds, and it may only narrow that "
-            "list. QOS are defined once per site. Unit: names.",
+            "list, unless `qos_exception` says otherwise. QOS are defined once per site. Unit: names.",
             ["normal", "high"],
         ),
         "default_qos": _name(
@@ -99,6 +108,14 @@ def _slurm(below: str) -> dict:
         ),
     }
 
+
+_ONE_FACTOR = _flag(
+    "All users of this account have one fair-share factor, however much each has used (`Fairshare=parent` on each of "
+    "them). Without it each user has shares of her own, and so a factor of her own."
+)
+_QOS_EXCEPTION = _flag(
+    "`qos` here may name QOS that the level above does not have: a right that others beside it lack."
+)
 
 _USER = _object(
     {
@@ -108,7 +125,14 @@ _USER = _object(
             "who left, and users whose home is another tenant. Unit: at most 32 characters.",
             "alice",
         ),
+        "partition": _name(
+            "partition",
+            "This entry holds for jobs in one partition only. The user may have an entry without a partition beside it; "
+            "without one, jobs in other partitions are refused. Unit: a name.",
+            "h100",
+        ),
         **_slurm("here"),
+        "qos_exception": _QOS_EXCEPTION,
         "default_account": _name(
             "account",
             "Account (team) of jobs that name none; needed for a user in several teams. Unit: a name.",
@@ -178,6 +202,8 @@ _TEAM = _object(
         "description": _text("What the team is. Default: its name. Unit: text.", "machine learning"),
         "organization": _text("Organization in Slurm's account. Default: the tenant's. Unit: text.", "tenant-foo"),
         **_slurm("for the team"),
+        "qos_exception": _QOS_EXCEPTION,
+        "one_factor": _ONE_FACTOR,
         "users": _USERS,
     },
     "A team: an account below the tenant's.",
@@ -250,7 +276,7 @@ SCHEMA = {
             ["ops@foo.example"],
         ),
         "slurm": _object(
-            _slurm("for the tenant"),
+            {**_slurm("for the tenant"), "one_factor": _ONE_FACTOR},
             "The tenant's own account in Slurm.",
             {"fairshare": 300, "qos": ["normal", "high"], "default_qos": "normal"},
         ),

@@ -21,7 +21,9 @@ TRES = (
     "max_tres_mins_per_job",
 )
 
-TRES_NAME = r"^(cpu|node|billing|(gres|license)/[A-Za-z0-9][A-Za-z0-9_.-]*(:[A-Za-z0-9][A-Za-z0-9_.@-]*)?)$"
+TRES_NAME = (
+    r"^(cpu|node|billing|energy|(gres|license|bb|fs|ic)/[A-Za-z0-9][A-Za-z0-9_.-]*(:[A-Za-z0-9][A-Za-z0-9_.@-]*)?)$"
+)
 
 
 def count(description: str, example: int) -> dict:
@@ -62,8 +64,8 @@ def tres(description: str, example: dict, unit: str) -> dict:
                 "type": "integer",
                 "minimum": 0,
                 "maximum": TRES_MAX,
-                "description": f"Amount of a resource{unit}: cpu, node, billing, gres/NAME, gres/NAME:TYPE or "
-                "license/NAME. 0 means none at all.",
+                "description": f"Amount of a resource{unit}: cpu, node, billing, energy, gres/NAME, gres/NAME:TYPE, "
+                "license/NAME, bb/NAME (burst buffer), fs/NAME or ic/NAME. 0 means none at all.",
                 "examples": [8],
             },
         },

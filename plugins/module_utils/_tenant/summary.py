@@ -12,9 +12,13 @@ def smoke_jobs(document: dict, user: str | None = None) -> list[dict]:
     document = normalised(document)
     chosen = document["users"] if user is None else [pick_user(document, user)]
     jobs: dict[str, dict] = {}
-    for one in chosen:
-        for association in one["associations"]:
-            jobs.setdefault(association["account"], {"user": one["name"], "account": association["account"]})
+    rows = [(one["name"], association) for one in chosen for association in one["associations"]]
+    # An association for one partition proves nothing about the others: it comes last.
+    for name, association in sorted(rows, key=lambda row: bool(row[1]["partition"])):
+        job = {"user": name, "account": association["account"]}
+        if association["partition"]:
+            job["partition"] = association["partition"]
+        jobs.setdefault(association["account"], job)
     return list(jobs.values())
 
 
@@ -36,7 +40,7 @@ def summary(
     chosen = document["users"] if user is None else [pick_user(document, user)]
     lines.append(f"{len(chosen)} user{'' if len(chosen) == 1 else 's'}")
     for one in chosen[:50]:
-        accounts = ", ".join(association["account"] for association in one["associations"])
+        accounts = ", ".join(dict.fromkeys(association["account"] for association in one["associations"]))
         lines.append(f"  {one['name']}: {accounts}")
     if len(chosen) > 50:
         lines.append(f"  and {len(chosen) - 50} more")

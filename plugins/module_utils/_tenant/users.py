@@ -17,12 +17,13 @@ def users(document: dict, user: str | None = None, guests: bool = False) -> list
 def _user(tenant: str, user: dict) -> dict:
     return {
         "name": user["name"],
-        "gecos": user["full_name"] or user["name"],
+        # Empty: whoever has the login already keeps what stands there.
+        "gecos": user["full_name"] or "",
         "email": user["email"],
         "ssh_keys": list(user["ssh_keys"]),
         "tenant": tenant,
         "home_tenant": user["home"],
         "guest": user["guest"],
-        "accounts": [one["account"] for one in user["associations"]],
+        "accounts": list(dict.fromkeys(one["account"] for one in user["associations"])),
         "default_account": user["default_account"],
     }

@@ -24,7 +24,7 @@ def test_accounting(document):
 
 def test_users(document):
     run = tenant_users.FilterModule().filters()["tenant_users"]
-    assert [user["gecos"] for user in run(document)] == ["alice", "Bob B"]
+    assert [user["gecos"] for user in run(document)] == ["", "Bob B"]
     assert [user["name"] for user in run(document, user="alice", guests=True)] == ["alice"]
 
 

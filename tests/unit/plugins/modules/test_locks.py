@@ -15,7 +15,8 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _lock
 
 MODULES = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "modules"
-READERS = {"slurm_preflight", "slurm_smoke_test", "tenant_documents"}
+# tenant_adopt makes new files only, each at once.
+READERS = {"slurm_preflight", "slurm_smoke_test", "tenant_adopt", "tenant_documents"}
 WRITERS = {
     "daemon": ({"name": "Getty@tty1.service"}, "daemon-getty-tty1.service"),
     "mariadb_account": ({"database": "a", "user": "b", "password": "PASSWORD"}, "mariadb"),

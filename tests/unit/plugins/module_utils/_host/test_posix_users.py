@@ -123,3 +123,14 @@ def test_a_second_plan_is_empty_and_numbers_are_unique(old, new, start):
     again, same = plan(after, [dataclasses.replace(it) for it in users], 10000, 10099, True)
     assert not again.changed
     assert same == users
+
+
+def test_what_is_not_said_of_a_user_who_is_there_stays():
+    there = user("alice", 20000, gecos="Alice Old,,,", shell="/bin/zsh")
+    changes, users = plan(applied(EMPTY, [there]), [user("alice", 20000, shell="")], 10000, 29999, True)
+    assert not changes.changed and users == [there]
+
+
+def test_a_new_user_gets_a_name_and_a_shell():
+    _changes, users = plan(EMPTY, [user("alice", shell="")], 10000, 10009, True)
+    assert (users[0].gecos, users[0].shell) == ("alice", "/bin/bash")

@@ -200,3 +200,7 @@ def test_a_release_that_has_not_a_field_is_named():
     gone = fields.make("old", "Old", "old", fields.INT, "Old.", until=(24, 11))
     assert gone.exists((24, 5))
     assert gone.missing((24, 11)) == "old is gone since Slurm 24.11, and this is 24.11; leave it out"
+
+
+def test_texts_are_folded_as_slurm_folds_them():
+    assert values.check_text("description", " Physik ÄÖÜ ") == "physik ÄÖÜ"

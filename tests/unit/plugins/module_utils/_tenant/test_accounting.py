@@ -46,7 +46,7 @@ def test_a_silent_document_clears_everything(docs):
 
 def test_every_field_that_a_document_can_name_is_emitted():
     named = set(SCHEMA["$defs"]["limits"]["properties"])
-    named |= set(SCHEMA["properties"]["slurm"]["properties"]) - {"limits"}
+    named |= set(SCHEMA["properties"]["slurm"]["properties"]) - {"limits", "one_factor"}
     assert named == set(CLEARED)
 
 
@@ -110,6 +110,34 @@ def test_a_full_document(docs):
     }
 
 
+def test_partitions_and_one_factor(docs):
+    document = docs(
+        tenant_foo="""
+        slurm: {one_factor: true}
+        users: [alice, {name: alice, partition: H100, limits: {max_jobs: 2}}]
+        teams:
+          - {name: ml, one_factor: true, users: [{name: bob, partition: a100}]}
+          - {name: data, users: [carol]}
+        """
+    ).document()
+    wanted = accounting.arguments(document)
+    assert [one["fairshare"] for one in wanted["accounts"]] == [1, 1, 1]
+    one = dict(CLEARED, fairshare="parent")
+    assert wanted["users"] == [
+        {
+            "name": "alice",
+            "default_account": "tenant-foo",
+            "associations": [
+                dict(one, account="tenant-foo"),
+                dict(one, account="tenant-foo", partition="h100", max_jobs=2),
+            ],
+        },
+        {"name": "bob", "default_account": "ml", "associations": [dict(one, account="ml", partition="a100")]},
+        {"name": "carol", "default_account": "data", "associations": [dict(CLEARED, account="data")]},
+    ]
+    assert users.users(document)[0]["accounts"] == ["tenant-foo"]
+
+
 def test_one_user_names_no_account(docs):
     document = docs(tenant_foo="teams: [{name: ml, users: [alice, bob]}]").document()
     wanted = accounting.arguments(document, "Alice")
@@ -156,9 +184,7 @@ def test_the_posix_users(docs):
         "accounts": ["ml", "data"],
         "default_account": "data",
     }
-    guest = dict(
-        alice, name="guest1", gecos="guest1", email=None, home_tenant="tenant-bar", guest=True, accounts=["ml"]
-    )
+    guest = dict(alice, name="guest1", gecos="", email=None, home_tenant="tenant-bar", guest=True, accounts=["ml"])
     guest["default_account"] = None
     assert users.users(document) == [alice]
     assert users.users(document, guests=True) == [alice, guest]

@@ -13,7 +13,7 @@ LEVEL = {"fairshare": 1, "priority": None, "limits": {}, "qos": [], "default_qos
 
 def person(name, *accounts):
     return {"name": name, "full_name": None, "email": None, "ssh_keys": [], "home": "foo", "guest": False, "member_of": [],
-            "default_account": accounts[0], "associations": [{**LEVEL, "account": account} for account in accounts]}  # fmt: skip
+            "default_account": accounts[0], "associations": [{**LEVEL, "account": account, "partition": ""} for account in accounts]}  # fmt: skip
 
 
 DOCUMENT = {
@@ -51,6 +51,16 @@ def test_one_job_for_each_account_as_its_first_user():
 
 def test_one_job_for_each_account_of_one_user():
     assert smoke_jobs(DOCUMENT, "bob") == [{"user": "bob", "account": "ml"}]
+
+
+def test_an_association_for_one_partition_proves_last():
+    document = copy.deepcopy(DOCUMENT)
+    alice, bob = document["users"]
+    alice["associations"][0]["partition"] = alice["associations"][1]["partition"] = "h100"
+    assert smoke_jobs(document) == [
+        {"user": "bob", "account": "ml"},
+        {"user": "alice", "account": "data", "partition": "h100"},
+    ]
 
 
 def test_a_user_who_is_not_in_the_document():
