@@ -129,7 +129,7 @@ def _apply(
 
 def compile_rows(state: State, rows: AccountingPlan) -> list[Command]:
     """The same as for accounting, apart from lists that are a difference to the parent's: they go with their default."""
-    changes = t.cast("list[AccountingChange]", rows.changes)
+    changes: list[AccountingChange] = t.cast(t.Any, rows.changes)
     apart = {change.key for change in changes if change.field == "qos" and block_plan.is_difference(change.will)}
     plain = AccountingPlan(change for change in changes if change.key not in apart)
     words: dict[Key, list[str]] = {}

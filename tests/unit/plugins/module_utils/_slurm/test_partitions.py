@@ -16,7 +16,7 @@ PartitionName=own AllowAccounts=tenant-foo AllowQos=normal,high QoS=dev MaxTime=
 def test_what_scontrol_prints():
     found = partitions.parse(TEXT)
     assert list(found) == ["gpu", "dev", "own"]
-    gpu, dev, own = found.values()
+    gpu, dev, own = (found[name] for name in ("gpu", "dev", "own"))
     assert (gpu.qos, gpu.limits) == ("", {"max_time": 86400})
     assert (dev.qos, dev.limits) == ("Dev", {"max_time": 5400, "max_nodes": 2, "min_nodes": 1})
     assert own.limits == {}
