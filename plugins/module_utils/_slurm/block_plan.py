@@ -22,7 +22,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.block_ledger
 )
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import AccountingPlan, field_change
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import ROOT, Key, State, chain, label
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import ROOT, Key, State, chain, depths, label
 
 _QOS = fields.BY_OPTION["qos"]
 _DEFAULT = fields.BY_OPTION["default_qos"]
@@ -251,15 +251,16 @@ def _defaults_fit(state: State, wanted: Wanted, cover: t.Container[Key], warning
     """A default that the list no longer allows cannot be given back: Slurm would refuse all of it."""
     rows = {key: (row.values["qos"], row.values["default_qos"]) for key, row in state.associations.items()}
     rows.update({key: given for key, given in wanted.items() if key in rows})
-    fixed = {}
-    for key, (names, _default) in rows.items():
+    tree = qos.Tree(state.parents(), rows)
+    depth = depths(state.parents())
+    # A difference is to what the row above will have, so from above.
+    for key in sorted(rows, key=lambda item: (bool(item[1]), depth.get(item[0], 0))):
+        names = rows[key][0]
         if is_difference(names):
-            plus = {name[1:] for name in names if name[0] == "+"}
-            minus = {name[1:] for name in names if name[0] == "-"}
-            above = (key[0], "", "") if key[1] else (state.associations[key].parent, "", "")
-            row = state.associations.get(above)
-            fixed[key] = frozenset(((row.effective_qos if row else frozenset()) | plus) - minus)
-    tree = qos.Tree(state.parents(), rows, fixed)
+            above = tree.above(key)
+            listed = tree.listed(above) if above else frozenset()
+            added = {name[1:] for name in names if name[0] == "+"}
+            tree.fixed[key] = frozenset((listed | added) - {name[1:] for name in names if name[0] == "-"})
     for key in sorted(wanted):
         if key in cover or key not in rows:
             continue

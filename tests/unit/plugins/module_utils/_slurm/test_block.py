@@ -165,6 +165,17 @@ def test_a_list_stored_as_a_difference_comes_back(world):
     assert world.own()[("ml", "alice", "")] == (frozenset({"+low"}), None)
 
 
+def test_a_difference_below_a_blocked_account_keeps_its_default(world):
+    """It is a difference to what the account gets back, not to the block."""
+    row = world.state.associations[("data", "", "")]
+    row.values.update(qos=frozenset({"-normal"}), default_qos="high")
+    row.effective_qos = frozenset({"high"})
+    world.run(accounts=["foo"])
+    plan, _changed, _steps = world.run("unblocked", accounts=["foo"])
+    assert plan.wanted[("data", "", "")] == (frozenset({"-normal"}), "high")
+    assert plan.warnings == []
+
+
 def test_a_difference_comes_back_by_commands_that_slurm_takes():
     state = aw.example()
     state.associations[("ml", "alice", "")].values.update(qos=BLOCK, default_qos="blocked")
