@@ -161,21 +161,31 @@ def rows_of(path: str) -> dump.Rows:
     return rows
 
 
+def beside(path: str) -> dump.Manifest:
+    """The manifest of a backup.
+
+    :raises BackupError: there is none.
+    """
+    place = dump.manifest_path(path)
+    try:
+        with open(place, encoding="utf-8") as handle:
+            return dump.manifest(handle.read(), place)
+    except OSError as exc:
+        raise dump.BackupError(f"cannot read {place}: {exc.strerror}; a backup is a dump and its .json") from exc
+
+
 def verified(path: str) -> dump.Manifest:
     """The manifest of a backup that is whole: checksum, end, rows.
 
     :raises BackupError: it is not.
     """
-    beside = dump.manifest_path(path)
+    found = beside(path)
     try:
-        with open(beside, encoding="utf-8") as handle:
-            found = dump.manifest(handle.read(), beside)
-        if checksum(path) != found.sha256:
-            raise dump.BackupError(
-                f"{path} has another checksum than {beside} says: it was changed; take another backup"
-            )
+        actual = checksum(path)
     except OSError as exc:
-        raise dump.BackupError(f"cannot read {exc.filename}: {exc.strerror}; a backup is a dump and its .json") from exc
+        raise dump.BackupError(f"cannot read {path}: {exc.strerror}") from exc
+    if actual != found.sha256:
+        raise dump.BackupError(f"{path} is not the file that its .json describes (checksum); take another backup")
     if rows_of(path).tables != found.rows:
-        raise dump.BackupError(f"{path} has other rows than {beside} says; take another backup")
+        raise dump.BackupError(f"{path} has other rows than its .json says; take another backup")
     return found
