@@ -22,6 +22,7 @@ from remote import on, said
 
 HOSTS = ("ctl", "login", "gpu1", "gpu2", "gpu3")
 KEY = inventory_folder().parent / "secrets" / "munge.key"
+NAME = f"rotation{int(time.time())}"
 NEXT = KEY.with_name("munge.key.next")
 
 
@@ -67,10 +68,10 @@ def state(node: str) -> str:
 def rotated():
     """A rotation that tells all it can, while jobs run, end and begin."""
     before = fingerprints()
-    long = "srun -n1 -t 5 sh -c 'sleep 70; echo survived' >/tmp/long.out 2>&1"
-    said("login", "systemd-run", "--unit=long", "--uid=alice", "sh", "-c", long)
-    short = "cd /tmp; for n in $(seq 40); do sbatch -Q -t 2 -o /dev/null -J churn --wrap 'sleep 1'; sleep 1; done"
-    said("login", "systemd-run", "--unit=churn", "--uid=alice", "sh", "-c", short)
+    long = f"srun -n1 -t 5 -J {NAME} sh -c 'sleep 70; echo survived' >/tmp/long.out 2>&1"
+    said("login", "systemd-run", "--unit=long", "--collect", "--uid=alice", "sh", "-c", long)
+    short = f"for n in $(seq 40); do sbatch -Q -t 2 -o /dev/null -J {NAME} --wrap 'sleep 1'; sleep 1; done"
+    said("login", "systemd-run", "--unit=churn", "--collect", "--uid=alice", "sh", "-c", short)
     checked = new_key("--check", "--diff")
     assert checked.returncode == 0, checked.output[-3000:]
     assert fingerprints() == before
@@ -101,7 +102,7 @@ def test_no_job_is_lost_and_a_running_srun_survives(rotated):
         assert time.monotonic() < deadline, said("login", "squeue", user="alice")
         time.sleep(2)
     assert said("login", "cat", "/tmp/long.out").splitlines()[-1] == "survived"
-    states = said("login", "sacct", "-nXP", "-o", "state", user="alice").split()
+    states = said("login", "sacct", "-nXP", "--name", NAME, "-o", "state", user="alice").split()
     assert len(states) >= 25
     assert set(states) == {"COMPLETED"}
     assert {state(node) for node in ("gpu1", "gpu2", "gpu3")} == {"idle|none"}
