@@ -29,6 +29,8 @@ WRITERS = {
     "slurm_config": ({"path": "/nonexistent", "files": [{"name": "a", "content": "b"}]}, "slurm-config"),
     "slurm_job": ({"state": "held", "users": ["a"]}, "slurm-scheduler"),
     "slurm_node": ({"state": "resume", "owner": "a", "nodes": ["b"]}, "slurm-scheduler"),
+    "slurm_database_backup": ({}, "slurm-database"),
+    "slurm_database_restore": ({"path": "/a", "state": "loaded"}, "slurm-database"),
     "slurm_qos": ({"qos": [{"name": "a"}]}, "slurm-accounting-database"),
     "slurm_reservation": ({"name": "a", "state": "absent"}, "slurm-scheduler"),
 }
