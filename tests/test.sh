@@ -8,9 +8,9 @@ export PATH=$PATH:/usr/sbin:/sbin
 # A lane is a testbed of its own. The first scenario of each release also tries what the others start from.
 declare -A LANES=(
     [test-12]="default onboard limits adopt"
-    [test-12b]="onboard_faults accounting scheduler"
+    [test-12b]="onboard_faults database accounting scheduler"
     [test-13]="default onboard limits adopt"
-    [test-13b]="onboard_faults accounting scheduler"
+    [test-13b]="onboard_faults database accounting scheduler"
 )
 times=$(mktemp -d)
 

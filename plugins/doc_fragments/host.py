@@ -29,3 +29,26 @@ options:
     type: int
     default: 300
 """
+
+    # What the modules take that work on the accounting database itself.
+    MARIADB = r"""
+options:
+  database:
+    description:
+      - Name of the database.
+    type: str
+    default: slurm_acct_db
+  socket:
+    description:
+      - Socket of MariaDB, used as root; the client's default when empty.
+    type: path
+  defaults_file:
+    description:
+      - File with user, password and host for MariaDB's programs, readable by root alone, where the socket does not do.
+    type: path
+  timeout:
+    description:
+      - Seconds that one dump, load or count may take.
+    type: int
+    default: 14400
+"""

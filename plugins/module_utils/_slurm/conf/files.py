@@ -13,6 +13,7 @@ import typing as t
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import (
     lines,
     refused,
+    retention,
     topology,
 )
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import (
@@ -90,8 +91,10 @@ def database(spec: t.Mapping[str, t.Any], version: Version) -> str:
         "StorageLoc": spec.get("storage_name"),
         "StorageUser": spec.get("storage_user"),
         "StoragePass": PASSWORD_MARK,
+        **retention.keys(spec),
     }
     values = lines.options("slurmdbd.conf", version, defaults, spec.get("options"), spec.get("options_extra"))
+    retention.check(values, spec)
     return lines.HEADER + lines.text(values)
 
 

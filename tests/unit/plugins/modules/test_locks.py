@@ -20,6 +20,7 @@ READERS = {"slurm_preflight", "slurm_smoke_test", "tenant_adopt", "tenant_docume
 WRITERS = {
     "daemon": ({"name": "Getty@tty1.service"}, "daemon-getty-tty1.service"),
     "mariadb_account": ({"database": "a", "user": "b", "password": "PASSWORD"}, "mariadb"),
+    "munge_key_switch": ({"staged": "/etc/X.key", "path": "/etc/Y.key", "at": 1, "now": 1}, "secret--etc-x.key"),
     "posix_numbers": ({"users": [{"name": "alice"}], "ledger": "/nonexistent/x"}, "posix-numbers"),
     "posix_users": ({"users": [{"name": "no-such-user", "uid": 59998}]}, "posix-users"),
     "secret_file": ({"source": "/a", "dest": "/etc/X.key", "staged": "/dev/null"}, "secret--etc-x.key"),
@@ -28,6 +29,8 @@ WRITERS = {
     "slurm_config": ({"path": "/nonexistent", "files": [{"name": "a", "content": "b"}]}, "slurm-config"),
     "slurm_job": ({"state": "held", "users": ["a"]}, "slurm-scheduler"),
     "slurm_node": ({"state": "resume", "owner": "a", "nodes": ["b"]}, "slurm-scheduler"),
+    "slurm_database_backup": ({}, "slurm-database"),
+    "slurm_database_restore": ({"path": "/a", "state": "loaded"}, "slurm-database"),
     "slurm_qos": ({"qos": [{"name": "a"}]}, "slurm-accounting-database"),
     "slurm_reservation": ({"name": "a", "state": "absent"}, "slurm-scheduler"),
 }

@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Another munge key for a cluster that works: together, no job lost, whoever misses it is closed and catches up."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import pathlib
+import shlex
+import sys
+import time
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests" / "cluster"))
+import watch
+from definition import definition, inventory_folder
+from engine import Engine
+from recorded import playbook
+from remote import on, said
+
+HOSTS = ("ctl", "login", "gpu1", "gpu2", "gpu3")
+KEY = inventory_folder().parent / "secrets" / "munge.key"
+NAME = f"rotation{int(time.time())}"
+NEXT = KEY.with_name("munge.key.next")
+
+
+def fingerprints() -> set[str]:
+    return {said(host, "sha256sum", "/etc/munge/munge.key").split()[0] for host in HOSTS}
+
+
+def switched() -> list[float]:
+    """When each munged began."""
+    found = []
+    for host in HOSTS:
+        pid = said(host, "systemctl", "show", "-p", "MainPID", "--value", "munge")
+        found.append(float(said(host, "stat", "-c", "%.Y", f"/proc/{pid}")))
+    return found
+
+
+def trusted(writer: str, reader: str) -> bool:
+    text = said(writer, "munge", "--no-input")
+    return on(reader, "unmunge", "-o", "/dev/null", stdin=text).returncode == 0
+
+
+def everybody_trusts_everybody() -> None:
+    assert len(fingerprints()) == 1
+    assert all(trusted("ctl", host) and trusted(host, "ctl") for host in HOSTS)
+    assert all(on(host, "test", "-e", "/etc/munge/munge.key.next").returncode for host in HOSTS)
+    assert fingerprints() == {hashlib.sha256(KEY.read_bytes()).hexdigest()}
+    assert not NEXT.exists()
+
+
+def rotate(*args: str, kill_after: int = 0):
+    return playbook("rotate_munge_key.yml", *args, kill_after=kill_after).wait()
+
+
+def new_key(*args: str, kill_after: int = 0):
+    return rotate("-e", "munge_new_key=true", *args, kill_after=kill_after)
+
+
+def state(node: str) -> str:
+    return said("ctl", "sinfo", "-haN", "-n", node, "-o", "%T|%E").splitlines()[0]
+
+
+@pytest.fixture(scope="module")
+def rotated():
+    """A rotation that tells all it can, while jobs run, end and begin."""
+    before = fingerprints()
+    long = f"srun -n1 -t 5 -J {NAME} sh -c 'sleep 70; echo survived' >/tmp/long.out 2>&1"
+    said("login", "systemd-run", "--unit=long", "--collect", "--uid=alice", "sh", "-c", long)
+    short = f"for n in $(seq 40); do sbatch -Q -t 2 -o /dev/null -J {NAME} --wrap 'sleep 1'; sleep 1; done"
+    said("login", "systemd-run", "--unit=churn", "--collect", "--uid=alice", "sh", "-c", short)
+    checked = new_key("--check", "--diff")
+    assert checked.returncode == 0, checked.output[-3000:]
+    assert fingerprints() == before
+    assert not NEXT.exists()
+    run = new_key("-vvv", "--diff")
+    assert run.returncode == 0, run.output[-3000:]
+    return before, checked, run
+
+
+def test_all_have_another_key_at_the_same_moment(rotated):
+    before, checked, run = rotated
+    everybody_trusts_everybody()
+    assert fingerprints() != before
+    moments = switched()
+    assert max(moments) - min(moments) < 3, moments
+    # The plan was true: what was to be switched was.
+    switches = [
+        sorted((result["host"], str(result["plan"])) for result in it.of("munge_key_switch")) for it in (checked, run)
+    ]
+    assert switches[0] == switches[1]
+    assert len(switches[0]) == len(HOSTS)
+
+
+def test_no_job_is_lost_and_a_running_srun_survives(rotated):
+    del rotated
+    deadline = time.monotonic() + 180
+    while said("login", "squeue", "-h", user="alice") or not on("login", "pgrep", "-x", "srun").returncode:
+        assert time.monotonic() < deadline, said("login", "squeue", user="alice")
+        time.sleep(2)
+    assert said("login", "cat", "/tmp/long.out").splitlines()[-1] == "survived"
+    states = said("login", "sacct", "-nXP", "--name", NAME, "-o", "state", user="alice").split()
+    assert len(states) >= 25
+    assert set(states) == {"COMPLETED"}
+    assert {state(node) for node in ("gpu1", "gpu2", "gpu3")} == {"idle|none"}
+
+
+def test_the_key_is_in_no_output(rotated):
+    _before, _checked, run = rotated
+    secrets = {"munge key": base64.b64decode(said("ctl", "base64", "/etc/munge/munge.key"))}
+    assert watch.found(run.output.encode(), secrets) == []
+    assert "module_args" in run.output
+
+
+def test_without_being_asked_it_changes_nothing(rotated):
+    del rotated
+    before = fingerprints(), switched()
+    run = rotate()
+    assert run.returncode == 0, run.output[-3000:]
+    assert run.changed == []
+    assert (fingerprints(), switched()) == before
+
+
+def test_a_limit_is_refused(rotated):
+    del rotated
+    run = new_key("--limit", "ctl,gpu1")
+    assert run.returncode != 0
+    assert "Leave out --limit" in " ".join(run.errors)
+    everybody_trusts_everybody()
+
+
+def test_killed_after_every_step_it_ends_with_one_key(rotated):
+    del rotated
+    before, kills = fingerprints(), 0
+    while True:
+        # The first asks for a new key, all others only finish.
+        run = new_key(kill_after=1) if kills == 0 else rotate(kill_after=1)
+        if not run.killed:
+            break
+        kills += 1
+        assert kills < 12
+    assert run.returncode == 0, run.output[-3000:]
+    # Staged, switched, kept as the cluster's.
+    assert kills >= 3
+    everybody_trusts_everybody()
+    assert fingerprints() != before
+
+
+def test_who_misses_it_is_closed_and_catches_up(rotated):
+    del rotated
+    engine = Engine()
+    engine.start()
+    container = f"{definition()['name']}-gpu3"
+    engine("exec", container, "sh", "-c", "systemctl stop ssh.socket ssh.service; pkill -x sshd; pkill sshd-; true")
+    try:
+        run = new_key()
+    finally:
+        engine("exec", container, "systemctl", "start", "ssh")
+    assert run.returncode == 4, run.output[-3000:]
+    assert "Without the key: gpu3" in run.output
+    assert "drain" in state("gpu3")
+    assert state("gpu3").endswith("|[munge-key] missed the new key")
+    assert not trusted("ctl", "gpu3")
+    assert trusted("ctl", "gpu2")
+    began = switched()
+    caught = rotate()
+    assert caught.returncode == 0, caught.output[-3000:]
+    everybody_trusts_everybody()
+    # The others were not touched.
+    assert [old == new for old, new in zip(began, switched())] == [True, True, True, True, False]
+    deadline = time.monotonic() + 60
+    while state("gpu3") != "idle|none":
+        assert time.monotonic() < deadline, state("gpu3")
+        time.sleep(1)
+    assert said("login", *shlex.split("srun -n1 -p a100 hostname"), user="alice") == "gpu3"
+
+
+def test_somebody_elses_drain_stays(rotated):
+    del rotated
+    said("ctl", "scontrol", "update", "NodeName=gpu3", "State=DRAIN", "Reason=disk")
+    run = rotate()
+    assert run.changed == []
+    assert state("gpu3").endswith("|disk")
+    said("ctl", "scontrol", "update", "NodeName=gpu3", "State=RESUME")
