@@ -106,7 +106,8 @@ UNIT = "tenancy-munge-key"
 # A process that is as young as its key is taken for older than it, and would be restarted once more.
 _SETTLE = "0.3"
 # Seconds that a clock may be slow, and that a task may take to reach its host.
-_SKEW, _TRANSIT = 2.0, 15.0
+_SKEW = 2.0
+_TRANSIT = 15.0
 
 
 def argument_spec() -> dict[str, t.Any]:
