@@ -176,7 +176,7 @@ def test_names_and_rights(hand, site):
     decide = by(adopted, "decide")
     assert "is blocked" in decide[("user ned in trial", "")]["why"]
     assert decide[("user max.m", "admin_level")]["value"] == "operator"
-    assert "QOS wide sets grp_tres gres/gpu=4 (cap 1)" in decide[("pre-flight", "")]["value"]
+    assert "account stars would not hold: QOS wide: grp_tres gres/gpu 4" in decide[("pre-flight", "")]["value"]
     assert by(adopted, "changes") == {}
     # As the report says: put it right first.
     sacctmgr("modify", "qos", "where", "name=wide", "set", "grptres=gres/gpu=-1")
