@@ -105,7 +105,9 @@ def test_no_job_is_lost_and_a_running_srun_survives(rotated):
     states = said("login", "sacct", "-nXP", "--name", NAME, "-o", "state", user="alice").split()
     assert len(states) >= 25
     assert set(states) == {"COMPLETED"}
-    assert {state(node) for node in ("gpu1", "gpu2", "gpu3")} == {"idle|none"}
+    while {state(node) for node in ("gpu1", "gpu2", "gpu3")} != {"idle|none"}:
+        assert time.monotonic() < deadline, said("ctl", "sinfo", "-N")
+        time.sleep(2)
 
 
 def test_the_key_is_in_no_output(rotated):
