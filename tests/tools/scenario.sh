@@ -15,6 +15,8 @@ export TENANCY_TESTBED=${TENANCY_TESTBED:-test-$TENANCY_DEBIAN}
 TENANCY_INVENTORY=$(python tests/cluster/definition.py)
 MOLECULE_EPHEMERAL_DIRECTORY=$PWD/.build/molecule/$TENANCY_TESTBED/$1
 export TENANCY_INVENTORY MOLECULE_EPHEMERAL_DIRECTORY
+# What a killed run left of molecule's memory would have it skip what is to be made.
+rm -rf "$MOLECULE_EPHEMERAL_DIRECTORY"
 mkdir -p "$MOLECULE_EPHEMERAL_DIRECTORY"
 [ "$1" != default ] || start=bare
 # The last two are for the suites of tests/integration.
