@@ -19,6 +19,15 @@ ASSOC = ["show", "assoc", "-nP", "format=cluster,account,user,qos,fairshare,grpt
 JOBS = ["-aXnP", "-S", "2020-01-01", "-E", "now", "-o", "jobid,user,account,state,associd,elapsed", "-s", "CD,TO,F,CA"]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _clean_up():
+    yield
+    for name in sql("SHOW DATABASES").split():
+        if name.startswith("slurm_acct_db_"):
+            sql(f"DROP DATABASE {name}")
+    said("ctl", "rm", "-r", "/var/backups/slurm")
+
+
 def sql(text: str) -> str:
     return said("ctl", "mariadb", "-NB", "-e", text)
 
@@ -171,10 +180,3 @@ def test_killed_after_every_step(saved):
     answers()
     assert history() == before
     assert [name for name in sql("SHOW DATABASES").split() if name.endswith("_restore")] == []
-
-
-def test_clean_up():
-    for name in sql("SHOW DATABASES").split():
-        if name.startswith("slurm_acct_db_"):
-            sql(f"DROP DATABASE {name}")
-    said("ctl", "rm", "-r", "/var/backups/slurm")
