@@ -28,6 +28,18 @@ requirements:
   - root, or another user with AdminLevel C(Administrator) who can write to C(/run)
 """
 
+    # What the modules that may remove something take.
+    SAVING = r"""
+options:
+  save_dir:
+    description:
+      - Directory on the target in which the state is saved before anything is removed, readable by its owner alone.
+        C(restore_accounting.yml) brings it back. The newest hundred of each cluster are kept.
+      - Where it cannot be saved, nothing is removed.
+    type: path
+    default: /var/lib/gpuops-tenancy/saved
+"""
+
     # What the modules that talk to slurmctld need.
     SCHEDULER = r"""
 options: {}

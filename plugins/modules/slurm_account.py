@@ -20,6 +20,7 @@ extends_documentation_fragment:
   - gpuops.tenancy.attributes
   - gpuops.tenancy.attributes.actiongroup_slurm
   - gpuops.tenancy.slurm
+  - gpuops.tenancy.slurm.saving
   - gpuops.tenancy.slurm_fields.account
 attributes:
   check_mode:
@@ -159,6 +160,17 @@ blocked:
   elements: str
   returned: success
   sample: ["account tenant-foo"]
+saved:
+  description: Files on the target with the state before a removal; empty where nothing was removed.
+  type: list
+  elements: str
+  returned: success
+  sample: ["/var/lib/gpuops-tenancy/saved/production-20260101T030000.123Z.json"]
+removals:
+  description: What was to be removed, where that is more than allowed.
+  type: list
+  elements: str
+  returned: refusal because of too many removals
 applied:
   description: Commands that sacctmgr had accepted before the module failed.
   type: list

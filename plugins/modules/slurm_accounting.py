@@ -22,6 +22,7 @@ extends_documentation_fragment:
   - gpuops.tenancy.attributes
   - gpuops.tenancy.attributes.actiongroup_slurm
   - gpuops.tenancy.slurm
+  - gpuops.tenancy.slurm.saving
   - gpuops.tenancy.slurm_fields.tree
 attributes:
   check_mode:
@@ -57,6 +58,12 @@ options:
       - Associations that a named user has besides the listed ones do not count.
     type: int
     default: 0
+  max_removal_share:
+    description:
+      - The same as a part of all accounts and associations in O(scope), from V(0) to V(1), because a number that suits a
+        large tenant may be all of a small one. Both have to allow a removal.
+    type: float
+    default: 0.5
   block_qos:
     description:
       - An account or association with this QOS as its only one is blocked. Its QOS list and default QOS are left alone,
@@ -192,6 +199,17 @@ blocked:
   elements: str
   returned: success
   sample: ["account tenant-foo"]
+saved:
+  description: Files on the target with the state before a removal; empty where nothing was removed.
+  type: list
+  elements: str
+  returned: success
+  sample: ["/var/lib/gpuops-tenancy/saved/production-20260101T030000.123Z.json"]
+removals:
+  description: What was to be removed, where that is more than allowed.
+  type: list
+  elements: str
+  returned: refusal because of too many removals
 applied:
   description: Commands that sacctmgr had accepted before the module failed.
   type: list
@@ -207,7 +225,7 @@ remaining:
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import options
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.accounting import reconcile
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.arguments import COMMON, checked_children
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.arguments import COMMON, SAVING, checked_children
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.runner import run_module
 
 
@@ -218,8 +236,10 @@ def argument_spec():
         **options.spec(options.TREE),
         "exclusive": {"type": "bool", "default": False},
         "max_removals": {"type": "int", "default": 0},
+        "max_removal_share": {"type": "float", "default": 0.5},
         "block_qos": {"type": "str", "default": "blocked"},
         "server_seconds": {"type": "float", "default": 6},
+        **SAVING,
         **COMMON,
     }
 

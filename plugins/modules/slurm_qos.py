@@ -21,6 +21,7 @@ extends_documentation_fragment:
   - gpuops.tenancy.attributes
   - gpuops.tenancy.attributes.actiongroup_slurm
   - gpuops.tenancy.slurm
+  - gpuops.tenancy.slurm.saving
   - gpuops.tenancy.slurm_fields.qos
 attributes:
   check_mode:
@@ -135,6 +136,12 @@ unmanaged:
   type: list
   elements: str
   returned: success
+saved:
+  description: Files on the target with the state before a removal; empty where nothing was removed.
+  type: list
+  elements: str
+  returned: success
+  sample: ["/var/lib/gpuops-tenancy/saved/production-20260101T030000.123Z.json"]
 applied:
   description: Commands that sacctmgr had accepted before the module failed.
   type: list
@@ -150,7 +157,7 @@ remaining:
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import options
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.arguments import COMMON, REMOVAL
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.qos_definitions import reconcile
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.qos_reconcile import reconcile
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.runner import run_module
 
 

@@ -9,10 +9,11 @@ import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import REMOVE
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import block_ledger, render
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import block_ledger, render, saved
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import desired as wanted
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import AccountingPlan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import Command
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.compile import compile_plan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, converge, printable
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Key, State
@@ -70,16 +71,45 @@ def carry_out(
 
     :param build: what is wanted, for a state that was read.
     """
+    guard = Guard(client, str(params.get("save_dir") or saved.DIRECTORY))
     work = Work(
         read=lambda: beyond.read(client),
         plan=lambda state: make_plan(state, _with_blocks(build(state), client)),
         compile=compile_plan,
-        guard=lambda plan: refuse_with_jobs(client, plan),
+        guard=guard.plan,
+        last_look=guard.command,
     )
     if check_mode or lock is None:
-        return _run(work, params, check_mode, client, ())
-    with lock:
-        return _run(work, params, check_mode, client, lock.fds)
+        result = _run(work, params, check_mode, client, ())
+    else:
+        with lock:
+            result = _run(work, params, check_mode, client, lock.fds)
+    return {**result, "saved": guard.files}
+
+
+class Guard:
+    """What must hold before anything is removed. ``files``: the state before, once it is saved."""
+
+    def __init__(self, client: Client, save_dir: str) -> None:
+        self.client = client
+        self.save_dir = save_dir
+        self.files: list[str] = []
+
+    def plan(self, plan: AccountingPlan) -> None:
+        refuse_with_jobs(self.client, plan)
+        if plan.whole(REMOVE) and not self.files:
+            self.files = saved.keep(self.client, self.save_dir)
+
+    def command(self, command: Command) -> None:
+        """An account that goes with a child leaves rows over which slurmdbd 24.11 runs in circles for ever."""
+        if command.kind != "delete account":
+            return
+        going = {key[0] for key in command.items}
+        left = sorted(name for name, parent in self.client.parents().items() if parent in going and name not in going)
+        if left:
+            raise SlurmError(
+                f"account {', '.join(left[:_SHOWN])} appeared below what was to be removed; run again to see it planned"
+            )
 
 
 def _run(

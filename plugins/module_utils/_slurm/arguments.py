@@ -8,13 +8,16 @@ import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.gpuops.tenancy.plugins.module_utils._command import SEARCH_PATH
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import saved
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
 
 COMMON: dict[str, dict[str, t.Any]] = {
     "search_path": {"type": "list", "elements": "path", "default": SEARCH_PATH},
     "lock_timeout": {"type": "int", "default": 300},
 }
+SAVING: dict[str, dict[str, t.Any]] = {"save_dir": {"type": "path", "default": saved.DIRECTORY}}
 REMOVAL: dict[str, dict[str, t.Any]] = {
+    **SAVING,
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     # None: as many as are named.
     "max_removals": {"type": "int"},

@@ -193,6 +193,13 @@ class Client:
         for head, comment in read.items():
             state.associations[lines[head]].values["comment"] = comment.lower()
 
+    def parents(self) -> dict[str, str]:
+        """Account -> parent, as they are right now."""
+        words = ["show", "assoc", "where", f"cluster={self.cluster}", "user=", columns(("account", "parentname"))]
+        return {
+            row["account"]: row["parentname"] for row in parse.rows(self.read_text(words), ("account", "parentname"))
+        }
+
     # Jobs
 
     def jobs_of(self, keys: t.Sequence[Key]) -> list[dict[str, str]]:

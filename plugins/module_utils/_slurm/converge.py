@@ -29,12 +29,16 @@ _SHOWN = 20
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What differs between kinds of objects. ``guard`` raises where a plan must not be carried out right now."""
+    """What differs between kinds of objects.
+
+    ``guard`` raises where a plan must not be carried out right now, ``last_look`` where a command must not.
+    """
 
     read: t.Callable[[], t.Any]
     plan: t.Callable[[t.Any], Plan]
     compile: t.Callable[[t.Any, t.Any], list[Command]]
     guard: t.Callable[[t.Any], None] = lambda plan: None
+    last_look: t.Callable[[Command], None] = lambda command: None
 
 
 class ApplyError(SlurmError):
@@ -84,7 +88,7 @@ def converge(
         commands = work.compile(state, plan)
         try:
             work.guard(plan)
-            _run(client, commands, portions, applied, pass_fds)
+            _run(client, commands, portions, applied, pass_fds, work.last_look)
             transient = None
         except Transient as exc:
             transient = exc
@@ -113,12 +117,18 @@ def converge(
 
 
 def _run(
-    client: Client, commands: t.Sequence[Command], portions: Portions, applied: list[str], pass_fds: t.Sequence[int]
+    client: Client,
+    commands: t.Sequence[Command],
+    portions: Portions,
+    applied: list[str],
+    pass_fds: t.Sequence[int],
+    last_look: t.Callable[[Command], None] = lambda command: None,
 ) -> None:
     for command in commands:
         first = 0
         while first < len(command.items):
             part = command.part(first, portions.size(command))
+            last_look(part)
             seconds = client.write(part.words(), TIMEOUT, pass_fds)
             portions.measured(command, len(part.items), seconds)
             applied.append(printable(client, part))

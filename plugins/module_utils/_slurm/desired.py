@@ -19,9 +19,11 @@ Items = list[dict[str, t.Any]]
 class Refused(Exception):
     """What is wanted cannot or must not be done; nothing was changed. One line per problem."""
 
-    def __init__(self, problems: t.Sequence[str]) -> None:
+    def __init__(self, problems: t.Sequence[str], details: dict[str, t.Any] | None = None) -> None:
         super().__init__("\n".join(problems))
         self.problems = list(problems)
+        # What a module passes on.
+        self.details = details or {}
 
 
 @dataclasses.dataclass
@@ -50,6 +52,8 @@ class Desired:
     # To go, with all that is below: (account, "", ""), or ("", user, "") for the user's rows in scope.
     absent: frozenset[Key] = frozenset()
     max_removals: int = 0
+    # Of the accounts and associations in scope.
+    max_removal_share: float = 1.0
     block_qos: str = "blocked"
     # On record as blocked, wherever they turn up.
     blocked_users: frozenset[str] = frozenset()
@@ -94,12 +98,15 @@ class _Builder:
             scope=tuple(dict.fromkeys(self.name("scope account", name) for name in params["scope"])),
             exclusive=bool(params.get("exclusive")),
             max_removals=int(params.get("max_removals") or 0),
+            max_removal_share=float(1 if params.get("max_removal_share") is None else params["max_removal_share"]),
             block_qos=self.name("QOS", params.get("block_qos") or "blocked"),
         )
         if not desired.scope:
             self.problems.append("scope is empty: name the accounts below which this run may change anything")
         if desired.max_removals < 0:
             self.problems.append(f"max_removals is {desired.max_removals}: give 0 or a larger number")
+        if not 0 <= desired.max_removal_share <= 1:
+            self.problems.append(f"max_removal_share is {desired.max_removal_share:g}: give a number from 0 to 1")
         for item in params.get("accounts") or []:
             self.account(desired, item, "")
         for item in params.get("users") or []:

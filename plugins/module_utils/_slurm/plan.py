@@ -52,6 +52,8 @@ class _Planner:
         self.plan = AccountingPlan()
         self.plan.warnings = list(desired.warnings)
         self.problems: list[str] = []
+        # All that was to go, where that is more than allowed.
+        self.too_many: list[str] = []
         self.wanted: dict[Key, dict[str, t.Any]] = {
             (name, "", ""): account.values for name, account in desired.accounts.items()
         }
@@ -70,7 +72,7 @@ class _Planner:
         removed = self.removals()
         self.default_fits(removed)
         if self.problems:
-            raise Refused(self.problems)
+            raise Refused(self.problems, {"removals": self.too_many} if self.too_many else {})
         self.accounts()
         self.users()
         self.coordinators()
@@ -144,7 +146,8 @@ class _Planner:
             return self.absent()
         if not self.desired.exclusive:
             return moves
-        self.cap(len(unnamed_users) + len(unnamed_accounts))
+        self.cap(self.plan.unmanaged)
+        self.cap_share(self.plan.unmanaged)
         self.still_needed(set(unnamed_accounts))
         self.can_be_named([*unnamed_users, *((name, "", "") for name in unnamed_accounts)])
         depth = depths(self.scope.before)
@@ -168,18 +171,27 @@ class _Planner:
         going = [key for key in self.in_scope if key[0] in doomed or key[1] in users]
         going += [(name, "", "") for name in sorted(doomed, key=lambda name: (-depth[name], name))]
         self.plan.unmanaged = [label(key) for key in going]
-        self.cap(len(going), "state absent", "remove what is below first")
+        self.cap(self.plan.unmanaged, "state absent", "remove what is below first")
         self.can_be_named(going)
         self.plan.unmanaged = []
         return going
 
-    def cap(self, count: int, what: str = "exclusive", instead: str = "name them") -> None:
-        if count > self.desired.max_removals:
-            names = self.plan.unmanaged[:_SHOWN]
-            more = f" and {count - len(names)} more" if count > len(names) else ""
+    def cap(self, going: t.Sequence[str], what: str = "exclusive", instead: str = "name them") -> None:
+        if len(going) > self.desired.max_removals:
+            self.too_many = list(going)
             self.problems.append(
-                f"{what} would remove {count} objects, more than max_removals ({self.desired.max_removals}): "
-                f"{', '.join(names)}{more}; {instead}, or raise max_removals"
+                f"{what} would remove {len(going)} objects, more than max_removals ({self.desired.max_removals}): "
+                f"{_some(going)}; {instead}, or raise max_removals"
+            )
+
+    def cap_share(self, going: t.Sequence[str]) -> None:
+        """A number that suits a large tenant may be all of a small one."""
+        there = len(self.in_scope) + len(self.scope.now)
+        if len(going) > there * self.desired.max_removal_share:
+            self.too_many = list(going)
+            self.problems.append(
+                f"exclusive would remove {len(going)} of the {there} objects in {self.scope.text}, more than "
+                f"max_removal_share ({self.desired.max_removal_share:g}): {_some(going)}; name them, or raise the share"
             )
 
     def can_be_named(self, going: t.Iterable[Key]) -> None:
@@ -391,3 +403,8 @@ class _Planner:
                 )
             return accounts[0]
         return sorted(left)[0]
+
+
+def _some(names: t.Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"

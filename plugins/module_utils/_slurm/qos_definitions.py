@@ -8,13 +8,11 @@ import dataclasses
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _plan
-from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, REMOVE, Plan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, options, parse, qos_use, tres, values
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import AccountingChange, plain, risk
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError, columns
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import Command
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, converge, printable
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused, named
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Key
 
@@ -167,38 +165,6 @@ def apply_changes(state: QosState, plan: Plan) -> QosState:
         if change.field:
             found[name][change.field] = change.will
     return dataclasses.replace(state, qos=found)
-
-
-def reconcile(params: t.Mapping[str, t.Any], check_mode: bool, client: Client, lock: Lock | None) -> dict[str, t.Any]:
-    wanted = build(params)
-    if params.get("state") == "absent":
-        most = params.get("max_removals")
-        most = len(wanted) if most is None else most
-        work = Work(lambda: read(client, wanted), lambda state: plan_removal(state, wanted, most), compile_plan)
-    else:
-        work = Work(lambda: read(client), lambda state: make_plan(state, wanted), compile_plan)
-    if check_mode or lock is None:
-        return _run(work, wanted, check_mode, client, ())
-    with lock:
-        return _run(work, wanted, check_mode, client, lock.fds)
-
-
-def _run(
-    work: Work, wanted: dict[str, Values], check_mode: bool, client: Client, pass_fds: t.Sequence[int]
-) -> dict[str, t.Any]:
-    state = work.read()
-    plan = work.plan(state)
-    if check_mode or not plan.changed:
-        commands = [printable(client, command) for command in compile_plan(state, plan)]
-    else:
-        commands = converge(client, work, state, plan, pass_fds)
-    return {
-        "changed": plan.changed,
-        "plan": plan.as_list(),
-        "diff": plan.diff("QOS definitions (now)", "QOS definitions (wanted)"),
-        "commands": commands,
-        "unmanaged": [f"qos {name}" for name in sorted(set(state.qos) - set(wanted))],
-    }
 
 
 def _grouped(action: str, rows: t.Mapping[Key, list[str]]) -> list[Command]:

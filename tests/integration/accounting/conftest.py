@@ -22,7 +22,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 runpy.run_path(str(ROOT / "tests" / "unit" / "conftest.py"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import accounting, qos_definitions  # noqa: E402
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import (  # noqa: E402
+    accounting,
+    qos_reconcile,
+    saved,
+)
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client  # noqa: E402
 from controller import Ctl  # noqa: E402
 
@@ -57,10 +61,31 @@ def _site(request):
     """The QOS that the tests refer to."""
     ctl = Ctl(request.config.ctl_prefix, CLUSTER)
     wanted = {"qos": [{"name": name} for name in ("normal", "tst-high", "tst-low")] + [BLOCK]}
-    qos_definitions.reconcile(wanted, False, Client("", runner=ctl.run), None)
+    qos_reconcile.reconcile(wanted, False, Client("", runner=ctl.run), None)
     yield
     for name in ("tst-high", "tst-low"):
         ctl.sacctmgr("delete", "qos", "where", f"name={name}")
+
+
+@pytest.fixture(autouse=True)
+def _saved_here(ctl, tmp_path, monkeypatch):
+    """The module runs where sacctmgr is, these tests elsewhere: Slurm's dump is fetched."""
+
+    def dump(client, path):
+        done = ctl.run(
+            [
+                "sh",
+                "-c",
+                'sacctmgr -i dump "$1" file="$0" >/dev/null 2>&1; s=$?; cat "$0"; rm "$0"; exit $s',
+                f"/root/{tmp_path.name}.dump",
+                client.cluster,
+            ]
+        )
+        pathlib.Path(path).write_text(done.stdout)
+        return done.rc
+
+    monkeypatch.setattr(saved, "dump", dump)
+    monkeypatch.setattr(saved, "DIRECTORY", str(tmp_path / "saved"))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import accounting, fields, qos_definitions
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import accounting, fields, qos_reconcile
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
 from controller import Ctl
@@ -147,7 +147,7 @@ def qos(ctl: Ctl, tenant: str) -> list[Proof]:
 
     def run(given: dict) -> dict:
         wanted = {"qos": [{"name": name, **given} for name in names]}
-        return qos_definitions.reconcile(wanted, False, Client("", runner=ctl.run), None)
+        return qos_reconcile.reconcile(wanted, False, Client("", runner=ctl.run), None)
 
     def printed(columns: list[str]) -> dict[str, str]:
         (row,) = ctl.show("qos", "where", f"name={names[1]}", f"format={','.join(columns)}")

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import accounting, info, qos_definitions, single
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import accounting, info, qos_reconcile, single
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
 
-WORK = {"account": single.reconcile_accounts, "user": single.reconcile_users, "qos": qos_definitions.reconcile}
+WORK = {"account": single.reconcile_accounts, "user": single.reconcile_users, "qos": qos_reconcile.reconcile}
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_what_is_read_can_be_fed_back(ctl, tenant, reconcile, view):
     params = {"scope": given["scope"], "accounts": given["accounts"], "users": given["users"], "exclusive": True}
     result = accounting.reconcile(params, False, Client(ctl.cluster, runner=ctl.run), None)
     assert result["plan"] == []
-    defined = qos_definitions.reconcile({"qos": found["qos"]}, False, Client("", runner=ctl.run), None)
+    defined = qos_reconcile.reconcile({"qos": found["qos"]}, False, Client("", runner=ctl.run), None)
     assert defined["plan"] == []
 
 

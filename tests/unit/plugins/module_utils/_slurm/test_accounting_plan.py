@@ -207,6 +207,21 @@ class TestUnnamed:
         )
         assert f"would remove 2 objects, more than max_removals ({limit}): user carol in ml, account data" in message
 
+    @pytest.mark.parametrize(("share", "goes"), [(0.3, False), (0.4, True)])
+    def test_is_not_removed_beyond_its_share(self, share, goes):
+        """Two of the five objects in scope."""
+        given = (example(), ["foo"], [account("foo"), account("ml", "foo")], [user("alice", "ml")])
+        options = {"exclusive": True, "max_removals": 9, "max_removal_share": share}
+        if goes:
+            assert plan(*given, **options).changed
+            return
+        with pytest.raises(Refused) as caught:
+            plan(*given, **options)
+        assert "would remove 2 of the 5 objects in the scope (foo), more than max_removal_share (0.3)" in str(
+            caught.value
+        )
+        assert caught.value.details == {"removals": ["user carol in ml", "account data"]}
+
     def test_with_a_name_that_selects_more_than_one_object_is_left_to_a_person(self):
         state = world({"foo": ("root", {}), "a,b": ("foo", {})})
         assert "account a,b: no command can name it safely; remove it by hand" in refused(
