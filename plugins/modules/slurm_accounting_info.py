@@ -117,6 +117,13 @@ orphans:
   type: list
   elements: str
   returned: success
+outdated:
+  description:
+    - Objects whose path in the database is not where they are, left by somebody who moved an account with accounts below
+      it on 23.11 or newer. See C(docs/accounting.md).
+  type: list
+  elements: str
+  returned: success
 differences:
   description:
     - Objects whose QOS list is stored as a difference to their parent's. What it comes to is returned, and becomes a

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import desired as wanted
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import apply_changes, unset_values
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import row_fields
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import row_columns
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.compile import compile_plan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Account, Association, State, User
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.plan import make_plan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.qos import Tree
 
 # What follows "account|user|" on a line of a row where nothing is set, as 24.11 prints it.
-EMPTY = "|" * len(row_fields((24, 11)))
+EMPTY = "|" * (len(row_columns((24, 11))) - 3)
 QOS = frozenset({"normal", "high", "low", "blocked"})
 TRES = frozenset({"cpu", "mem", "node", "gres/gpu", "gres/gpu:h100", "billing"})
 

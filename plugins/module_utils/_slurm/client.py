@@ -12,7 +12,7 @@ import time
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, parse, values
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, lineage, parse, values
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import (
     ROOT,
     Account,
@@ -94,7 +94,7 @@ class Client:
         here = f"cluster={self.cluster}"
         version = self.version()
         queries = {
-            "rows": ["show", "assoc", "where", here, "wopi", columns((*_KEY, *_columns(row_fields(version))))],
+            "rows": ["show", "assoc", "where", here, "wopi", columns(row_columns(version))],
             "effective": ["show", "assoc", "where", here, columns(_EFFECTIVE)],
             "accounts": ["show", "account", "withcoord", columns(account_columns(version))],
             "description": ["show", "account", columns(("account", "description"))],
@@ -234,6 +234,10 @@ def row_fields(version: tuple[int, int]) -> list[fields.Field]:
     return [field for field in fields.existing(fields.ASSOCIATION, version) if field.type != fields.TEXT]
 
 
+def row_columns(version: tuple[int, int]) -> tuple[str, ...]:
+    return (*_KEY, *_columns(row_fields(version)), *(("lineage",) if version >= lineage.SINCE else ()))
+
+
 def account_columns(version: tuple[int, int]) -> tuple[str, ...]:
     given = [field for field in fields.existing(fields.RECORD, version) if field.type != fields.TEXT]
     return ("account", "coordinators", *_columns(given))
@@ -259,8 +263,8 @@ def associations(rows: str, effective: str, version: tuple[int, int]) -> dict[Ke
     """Join what is set on the rows with what is in effect: QOS lists stored as a difference show only there."""
     found: dict[Key, Association] = {}
     read = row_fields(version)
-    for row in parse.rows(rows, (*_KEY, *_columns(read))):
-        item = Association(row["account"], row["user"], row["partition"])
+    for row in parse.rows(rows, row_columns(version)):
+        item = Association(row["account"], row["user"], row["partition"], lineage=row.get("lineage", ""))
         item.values = {field.option: field.unset for field in fields.ASSOCIATION}
         item.values.update({field.option: values.from_text(field, row[field.column]) for field in read})
         found[item.key] = item
@@ -295,6 +299,11 @@ def failure(done: _command.Completed, hint: str = "") -> SlurmError:
     said = f"{done.stdout}\n{done.stderr}".lower()
     if any(phrase in said for phrase in _NO_ANSWER):
         hint = "slurmdbd does not answer; start it, or correct AccountingStorageHost in slurm.conf"
+    if "you can not remove the default account of a user" in said:
+        hint = (
+            "Slurm marks all rows of a user in an account as default and parts with none of them alone; give the user "
+            "an association with a second account for this run, and take it away with the next one"
+        )
     error = _command.failed(done, hint)
     kind = Transient if any(phrase in said for phrase in _RETRY) else SlurmError
     return kind(str(error), error.as_result())

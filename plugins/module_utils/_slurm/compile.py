@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, REMOVE
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, inherit, qos, values
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, inherit, place, qos, values
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import (
     COORDINATORS,
     DEFAULT_ACCOUNT,
@@ -39,8 +39,8 @@ class _Compiler:
         self.cluster = state.cluster
         self.added = {change.key for change in plan.whole(ADD)}
         self.removed = [change.key for change in plan.whole(REMOVE)]
+        self.gone = frozenset(self.removed)
         self.parents = state.parents()
-        self.reparented: dict[str, str] = {}
         self.defaults: dict[str, str] = {}
         self.records: list[AccountingChange] = []
         self.coordinators: list[AccountingChange] = []
@@ -67,8 +67,6 @@ class _Compiler:
     def sort(self, change: AccountingChange) -> None:
         account, user, _partition = change.key
         if change.field == PARENT:
-            if change.key not in self.added:
-                self.reparented[account] = change.will
             self.parents[account] = change.will
         elif change.field == DEFAULT_ACCOUNT:
             self.defaults[user] = change.will
@@ -80,9 +78,9 @@ class _Compiler:
             self.fields.setdefault(change.key, {})[change.field] = change
 
     def run(self) -> list[Command]:
-        commands = self.add_accounts()
-        commands += self.reparent()
+        commands = self.place_accounts()
         commands += self.add_users()
+        commands += self.part_with_default_rows()
         commands += self.set_defaults()
         commands += self.set_records()
         tell = self.untold()
@@ -93,18 +91,28 @@ class _Compiler:
 
     # Adding
 
-    def add_accounts(self) -> list[Command]:
-        groups: dict[tuple[int, tuple[str, ...]], list[Key]] = {}
-        accounts = sorted((key for key in self.added if not key[1]), key=self.from_above)
-        for key in accounts:
-            words = [f"parent={self.parents[key[0]]}", *self.words_of_new(key)]
-            groups.setdefault((self.depth[key[0]], tuple(words)), []).append(key)
-        return [
-            Command("add", "account", self.cluster, tuple(items), words) for (_depth, words), items in groups.items()
-        ]
+    def place_accounts(self) -> list[Command]:
+        commands = []
+        for step in place.steps(self.state.parents(), self.parents, self.state.version >= inherit.SINCE):
+            commands += self.add_accounts(step.add)
+            commands += self.moves(step.move)
+        return commands
 
-    def from_above(self, key: Key) -> tuple[int, str]:
-        return (self.depth[key[0]], key[0])
+    def add_accounts(self, names: t.Iterable[str]) -> list[Command]:
+        groups: dict[tuple[str, ...], list[Key]] = {}
+        for name in names:
+            key = (name, "", "")
+            groups.setdefault((f"parent={self.parents[name]}", *self.words_of_new(key)), []).append(key)
+        return [Command("add", "account", self.cluster, tuple(items), words) for words, items in groups.items()]
+
+    def moves(self, pairs: t.Iterable[tuple[str, str]]) -> list[Command]:
+        groups: dict[str, list[Key]] = {}
+        for name, parent in pairs:
+            groups.setdefault(parent, []).append((name, "", ""))
+        return [
+            Command("modify", "account", self.cluster, tuple(items), (f"parent={parent}",))
+            for parent, items in groups.items()
+        ]
 
     def add_users(self) -> list[Command]:
         """The association with the user's new default account first: it brings the default about."""
@@ -172,19 +180,34 @@ class _Compiler:
 
     # Changing
 
-    def reparent(self) -> list[Command]:
-        """From above in the final tree: a new parent has then left the subtree of the account that moves below it."""
-        groups: dict[tuple[int, str], list[Key]] = {}
-        for name in sorted(self.reparented, key=lambda item: (self.depth[item], item)):
-            groups.setdefault((self.depth[name], self.reparented[name]), []).append((name, "", ""))
-        return [
-            Command("modify", "account", self.cluster, tuple(items), (f"parent={parent}",))
-            for (_depth, parent), items in groups.items()
-        ]
+    def part_with_default_rows(self) -> list[Command]:
+        """One of several rows that a user has in her default account goes.
+
+        "modify" marks all of them as default, and 24.11 does not remove a row that is marked: it has to go before the
+        default comes, or while the default is elsewhere for a moment.
+        """
+        away: dict[str, str] = {}
+        going: dict[Key, None] = {}
+        for key in self.removed:
+            account, user, _partition = key
+            there = self.state.users.get(user)
+            before = there.default_account if there else ""
+            if not user or account != self.defaults.get(user, before) or self.goes_whole(key):
+                continue
+            others = sorted({row[0] for row in self.rows if row[1] == user and row[0] != account})
+            if account == before and self.state.version >= inherit.SINCE and others:
+                away[user] = others[0]
+                self.defaults[user] = account
+            going[key] = None
+        self.removed = [key for key in self.removed if key not in going]
+        return self.commands_of_defaults(away) + self.delete_users(going, False)
 
     def set_defaults(self) -> list[Command]:
+        return self.commands_of_defaults(self.defaults)
+
+    def commands_of_defaults(self, defaults: t.Mapping[str, str]) -> list[Command]:
         groups: dict[str, list[Key]] = {}
-        for user, account in sorted(self.defaults.items()):
+        for user, account in sorted(defaults.items()):
             groups.setdefault(account, []).append(("", user, ""))
         return [
             Command("modify", "default", self.cluster, tuple(items), (f"DefaultAccount={account}",))
@@ -221,7 +244,7 @@ class _Compiler:
     def untold(self) -> list[Command]:
         """From above: what a row is told is what the one above it has at that moment."""
         levels: dict[int, list[tuple[Key, list[str]]]] = {}
-        for key, words in inherit.untold(self.state, self.parents, self.will, self.added, self.removed):
+        for key, words in inherit.untold(self.state, self.parents, self.will, self.added, self.gone):
             levels.setdefault(10**6 if key[1] else self.depth.get(key[0], 0), []).append((key, words))
         return [command for level in sorted(levels) for command in self.modify_rows(levels[level])]
 
@@ -282,31 +305,39 @@ class _Compiler:
     # Removing
 
     def remove(self) -> list[Command]:
-        gone = set(self.removed)
-        plain: dict[tuple[bool, str], list[Key]] = {}
-        parts: dict[tuple[bool, str, str], list[Key]] = {}
+        whole: list[Key] = []
+        parts: list[Key] = []
+        last: list[Key] = []
         for key in self.removed:
-            account, user, partition = key
-            if not user:
-                continue
-            there = self.state.users.get(user)
-            # Slurm 24.11 does not part with the default account while the user has others.
-            last = bool(there) and there.default_account == account
-            rows = {row for row in self.rows if row[:2] == (account, user)} if self.has_partitions(key) else {key}
-            if rows <= gone:
-                target = plain.setdefault((last, account), [])
-                if not target or target[-1][:2] != (account, user):
-                    target.append((account, user, ""))
-            else:
-                parts.setdefault((last, account, partition), []).append(key)
-        commands = [(key[0], Command("delete", "user", self.cluster, tuple(items))) for key, items in plain.items()]
-        commands += [
-            (key[0], Command("delete", "user", self.cluster, tuple(items), (), key[2])) for key, items in parts.items()
-        ]
-        return [command for _last, command in sorted(commands, key=lambda item: item[0])] + self.remove_accounts()
+            if key[1] and not self.goes_whole(key):
+                parts.append(key)
+            elif key[1]:
+                # Slurm 24.11 does not part with the default account while the user has others.
+                (last if self.is_default(key) else whole).append(key)
+        commands = self.delete_users(whole, True) + self.delete_users(parts, False) + self.delete_users(last, True)
+        return commands + self.remove_accounts()
 
-    def has_partitions(self, key: Key) -> bool:
-        return (key[0], key[1]) in self.with_partitions
+    def is_default(self, key: Key) -> bool:
+        there = self.state.users.get(key[1])
+        return bool(there) and there.default_account == key[0]
+
+    def goes_whole(self, key: Key) -> bool:
+        """All rows that the user has in the account go."""
+        if (key[0], key[1]) not in self.with_partitions:
+            return True
+        return {row for row in self.rows if row[:2] == key[:2]} <= self.gone
+
+    def delete_users(self, keys: t.Iterable[Key], whole: bool) -> list[Command]:
+        groups: dict[tuple[str, str | None], list[Key]] = {}
+        for account, user, partition in keys:
+            target = groups.setdefault((account, None if whole else partition), [])
+            item = (account, user, "" if whole else partition)
+            if item not in target[-1:]:
+                target.append(item)
+        return [
+            Command("delete", "user", self.cluster, tuple(items), (), partition)
+            for (_account, partition), items in groups.items()
+        ]
 
     def remove_accounts(self) -> list[Command]:
         levels: dict[int, list[Key]] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, qos_definitions
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, lineage, qos_definitions
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import direct_coordinators, plain
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, columns
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import (
@@ -67,6 +67,7 @@ def describe(
         "cluster_limits": given(fields.ASSOCIATION, _root(state).values),
         "missing": sorted(set(tops or ()) - set(parents)) + sorted((who or set()) - {key[1] for key in rows}),
         "orphans": [label(key) for key in sorted(state.associations) if key[0] not in parents],
+        "outdated": [label(key) for key in lineage.outdated(state)],
         "differences": [label(key) for key in sorted(state.associations) if _is_difference(state.associations[key])],
         "warnings": [f"somebody's {name} holds a line break: this text is left out" for name in state.unread],
     }

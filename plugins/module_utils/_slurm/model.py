@@ -27,6 +27,8 @@ class Association:
     parent: str = ""
     values: dict[str, t.Any] = dataclasses.field(default_factory=dict)
     effective_qos: frozenset[str] = frozenset()
+    # The path that the database has for it, see lineage.py; empty before 23.11.
+    lineage: str = ""
 
     @property
     def key(self) -> Key:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, REMOVE
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, qos, tres
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, lineage, qos, tres
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import (
     COORDINATORS,
     DEFAULT_ACCOUNT,
@@ -149,7 +149,9 @@ class _Planner:
         self.cap(self.plan.unmanaged)
         self.cap_share(self.plan.unmanaged)
         self.still_needed(set(unnamed_accounts))
-        self.can_be_named([*unnamed_users, *((name, "", "") for name in unnamed_accounts)])
+        going = [*unnamed_users, *((name, "", "") for name in unnamed_accounts)]
+        self.can_be_named(going)
+        self.takes_nobody_along(unnamed_accounts, going + moves)
         depth = depths(self.scope.before)
         from_below = sorted(unnamed_accounts, key=lambda name: (-depth[name], name))
         self.plan.unmanaged = []
@@ -173,6 +175,7 @@ class _Planner:
         self.plan.unmanaged = [label(key) for key in going]
         self.cap(self.plan.unmanaged, "state absent", "remove what is below first")
         self.can_be_named(going)
+        self.takes_nobody_along(doomed, going)
         self.plan.unmanaged = []
         return going
 
@@ -193,6 +196,16 @@ class _Planner:
                 f"exclusive would remove {len(going)} of the {there} objects in {self.scope.text}, more than "
                 f"max_removal_share ({self.desired.max_removal_share:g}): {_some(going)}; name them, or raise the share"
             )
+
+    def takes_nobody_along(self, accounts: t.Iterable[str], going: t.Iterable[Key]) -> None:
+        """Slurm deletes by a path that it does not keep up to date."""
+        there = frozenset(going)
+        for name in accounts:
+            for key in lineage.goes_along(self.state, name, there)[:_SHOWN]:
+                self.problems.append(
+                    f"account {name}: Slurm would remove {label(key)} along with it, whose path in the database still is "
+                    f"{self.state.associations[key].lineage}; see 'Paths that are out of date' in docs/accounting.md"
+                )
 
     def can_be_named(self, going: t.Iterable[Key]) -> None:
         for key in going:

@@ -66,7 +66,7 @@ def slurm(tmp_path, monkeypatch):
     locks.mkdir()
     monkeypatch.setattr(_lock.Lock.__init__, "__defaults__", (300.0, (str(locks),)))
     monkeypatch.setattr(block_ledger, "DIRECTORY", str(tmp_path / "state"))
-    row = "|".join("%s" if field.option in ("qos", "default_qos") else "" for field in row_fields(VERSION))
+    row = "|".join("%s" if field.option in ("qos", "default_qos") else "" for field in row_fields(VERSION)) + "|"
     blocks = blocking()
     texts = {"sacctmgr": SACCTMGR.format(row=row, empty="|" * blocks.count("|"), blocks=blocks)}
     for name, text in {**texts, "squeue": SQUEUE, "scontrol": SCONTROL, "scancel": "#!/bin/sh\n"}.items():

@@ -238,3 +238,36 @@ def test_a_thousand_users_in_ten_teams_are_ten_commands():
     state = example()
     made = compile_plan(state, plan(state, ["new"], [account("new", accounts=teams)], users))
     assert len(made) == 1 + 1 + 10
+
+
+class TestRowsOfADefaultAccount:
+    """24.11 marks all rows of a user in an account as default at once, and then parts with none of them alone."""
+
+    TREE = {"foo": ("root", {}), "ml": ("foo", {})}
+
+    def deleted_and_moved(self, default, places, wanted, version=(24, 11)):
+        state = world(self.TREE, {"al": (default, {place: {} for place in places})}, version)
+        rows = [
+            {"account": place} if isinstance(place, str) else dict(zip(("account", "partition"), place))
+            for place in wanted
+        ]
+        user = {"name": "al", "default_account": "ml", "associations": rows}
+        return commands(state, ["foo"], [account("foo"), account("ml", "foo")], [user])
+
+    def test_go_before_the_default_comes(self):
+        assert self.deleted_and_moved("foo", ["foo", "ml", ("ml", "gpu")], ["foo", "ml"]) == [
+            "delete user where name=al account=ml cluster=c1 partition=gpu",
+            "modify user where name=al cluster=c1 set DefaultAccount=ml",
+        ]
+
+    def test_go_while_the_default_is_elsewhere(self):
+        assert self.deleted_and_moved("ml", ["foo", "ml", ("ml", "gpu")], ["foo", "ml"]) == [
+            "modify user where name=al cluster=c1 set DefaultAccount=foo",
+            "delete user where name=al account=ml cluster=c1 partition=gpu",
+            "modify user where name=al cluster=c1 set DefaultAccount=ml",
+        ]
+
+    def test_need_no_detour_before_23_11_or_without_another_account(self):
+        one = ["delete user where name=al account=ml cluster=c1 partition=gpu"]
+        assert self.deleted_and_moved("ml", ["foo", "ml", ("ml", "gpu")], ["foo", "ml"], (22, 5)) == one
+        assert self.deleted_and_moved("ml", ["ml", ("ml", "gpu")], ["ml"]) == one

@@ -56,7 +56,9 @@ def rows(*lines):
         account, user, partition, qos, default = line.split("|")
         given = {"qos": qos, "default_qos": default}
         made.append(
-            "|".join([account, user, partition, *(given.get(field.option, "") for field in client.row_fields(VERSION))])
+            "|".join(
+                [account, user, partition, *(given.get(field.option, "") for field in client.row_fields(VERSION)), ""]
+            )
         )
     return "\n".join(made) + "\n"
 

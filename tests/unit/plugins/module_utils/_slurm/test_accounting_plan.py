@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 from accounting_world import account, applied, example, fields_of, plan, user, want, world
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, lineage
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.plan import make_plan
 
@@ -359,3 +359,30 @@ def test_planning_ten_thousand_associations_is_quick():
     started = time.process_time()
     assert len(make_plan(state, wanted)) == 20000
     assert time.process_time() - started < 4
+
+
+class TestPathsThatAreOutOfDate:
+    """alice is in ml, which was moved away from data; the database still has her below data."""
+
+    def state(self):
+        state = example()
+        for key, row in state.associations.items():
+            row.lineage = lineage.path(key, state.parents())
+        state.associations[("ml", "alice", "")].lineage = "/foo/data/ml/0-alice/"
+        return state
+
+    def test_are_found(self):
+        assert lineage.outdated(self.state()) == [("ml", "alice", "")]
+        assert lineage.outdated(example((22, 5))) == []
+
+    def test_stop_the_removal_that_would_take_them_along(self):
+        given = (["foo"], [account("foo"), account("ml", "foo")], [user("alice", "ml"), user("carol", "ml")])
+        options = {"exclusive": True, "max_removals": 9}
+        assert plan(example(), *given, **options).changed
+        assert "account data: Slurm would remove user alice in ml along with it" in refused(
+            self.state(), *given, **options
+        )
+
+    def test_do_not_matter_where_they_go_as_well(self):
+        given = (["foo"], [account("foo")])
+        assert plan(self.state(), *given, exclusive=True, max_removals=9).changed

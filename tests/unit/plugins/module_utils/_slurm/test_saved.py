@@ -113,7 +113,7 @@ def test_what_goes_is_saved_first_for_its_owner_alone(tmp_path):
     ids=["empty", "cut off", "failed"],
 )
 def test_without_a_whole_dump_nothing_goes(tmp_path, server):
-    with pytest.raises(SlurmError, match="of 3 rows, so nothing is removed"):
+    with pytest.raises(SlurmError, match="of 3 rows .*so nothing is removed"):
         remove(server, tmp_path)
     assert deleted(server) == []
     assert not list(tmp_path.glob(".dump*"))
