@@ -18,7 +18,7 @@ _MOST_OTHERWISE = 1000
 class Command:
     """``items`` are rows for entity user, (account, "", "") for account, ("", user, "") for default (what a user has
     once), (key, user, "") for wckey, (account, user, "") for coordinator, (name, "", "") for qos and cluster.
-    ``partition``: None puts no condition, "" means the plain row exactly.
+    ``partition``: None puts no condition, "" means the plain row exactly. ``parents``: a further condition on accounts.
     """
 
     action: str
@@ -27,6 +27,7 @@ class Command:
     items: tuple[Key, ...]
     set_words: tuple[str, ...] = ()
     partition: str | None = None
+    parents: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -56,6 +57,8 @@ class Command:
         if self.partition is not None:
             # An empty condition here selects the rows without a partition; an empty *name* would select everything.
             words.append(f"partition={self.partition}")
+        if self.parents:
+            words.append(f"parent={','.join(_checked(name) for name in self.parents)}")
         if self.action == "modify":
             words.append("set")
         return words + list(self.set_words)

@@ -270,8 +270,17 @@ class _Compiler:
         for (is_user, partition, words), items in sorted(groups.items(), key=lambda item: item[0][0]):
             for part in self.exact(items) if is_user else [items]:
                 entity = "user" if is_user else "account"
-                commands.append(Command("modify", entity, self.cluster, tuple(part), words, partition))
+                parents = () if is_user else self.parents_to_name(part, words)
+                commands.append(Command("modify", entity, self.cluster, tuple(part), words, partition, parents))
         return commands
+
+    def parents_to_name(self, items: t.Iterable[Key], words: t.Iterable[str]) -> tuple[str, ...]:
+        """22.05's sacctmgr takes a new default QOS back if any row with the account's name does not list it, also rows
+        of users with a list and a default of their own, blocked ones among them. Only an account has a parent.
+        """
+        if self.state.version >= inherit.SINCE or not any(word.startswith("DefaultQOS=") for word in words):
+            return ()
+        return tuple(sorted({self.parents[key[0]] for key in items}))
 
     def partition(self, key: Key) -> str | None:
         """No condition where the account has only the plain row of the user."""
@@ -309,13 +318,17 @@ class _Compiler:
         parts: list[Key] = []
         last: list[Key] = []
         for key in self.removed:
-            if key[1] and not self.goes_whole(key):
+            if key[1] and (not self.goes_whole(key) or self.before_its_default(key)):
                 parts.append(key)
             elif key[1]:
                 # Slurm 24.11 does not part with the default account while the user has others.
                 (last if self.is_default(key) else whole).append(key)
         commands = self.delete_users(whole, True) + self.delete_users(parts, False) + self.delete_users(last, True)
         return commands + self.remove_accounts()
+
+    def before_its_default(self, key: Key) -> bool:
+        """22.05 takes the other rows of a user in her default account for accounts that she still has."""
+        return self.state.version < inherit.SINCE and self.is_default(key) and key != self.holder(key[0], key[1])
 
     def is_default(self, key: Key) -> bool:
         there = self.state.users.get(key[1])

@@ -114,7 +114,7 @@ def test_changing_places_moves_the_child_up_first():
 
 def test_list_and_default_change_in_one_command():
     assert commands(example((22, 5)), ["foo"], [account("foo", qos=["high"], default_qos="high", grp_jobs=4)]) == [
-        "modify account where name=foo cluster=c1 set GrpJobs=4 QOS=high DefaultQOS=high"
+        "modify account where name=foo cluster=c1 parent=root set GrpJobs=4 QOS=high DefaultQOS=high"
     ]
 
 
@@ -238,6 +238,32 @@ def test_a_thousand_users_in_ten_teams_are_ten_commands():
     state = example()
     made = compile_plan(state, plan(state, ["new"], [account("new", accounts=teams)], users))
     assert len(made) == 1 + 1 + 10
+
+
+def test_on_22_05_a_default_qos_of_an_account_does_not_look_at_rows_of_users():
+    given = (["foo"], [account("foo", default_qos="high")])
+    assert commands(example((22, 5)), *given) == [
+        "modify account where name=foo cluster=c1 parent=root set DefaultQOS=high"
+    ]
+    assert commands(example(), *given)[0] == "modify account where name=foo cluster=c1 set DefaultQOS=high"
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ((24, 11), ["delete user where name=al account=foo cluster=c1"]),
+        (
+            (22, 5),
+            [
+                "delete user where name=al account=foo cluster=c1 partition=gpu",
+                "delete user where name=al account=foo cluster=c1",
+            ],
+        ),
+    ],
+)
+def test_a_user_with_a_row_for_a_partition_goes(version, expected):
+    state = world({"foo": ("root", {})}, {"al": ("foo", {"foo": {}, ("foo", "gpu"): {}})}, version)
+    assert commands(state, ["foo"], [account("foo")], exclusive=True, max_removals=9) == expected
 
 
 class TestRowsOfADefaultAccount:
