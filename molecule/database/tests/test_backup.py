@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests" / "cluster"))
 from recorded import playbook
-from remote import on, said
+from remote import on, said, wait_for
 
 ASSOC = ["show", "assoc", "-nP", "format=cluster,account,user,qos,fairshare,grptres,maxjobs,maxsubmit,id"]
 JOBS = ["-aXnP", "-S", "2020-01-01", "-E", "now", "-o", "jobid,user,account,state,associd,elapsed", "-s", "CD,TO,F,CA"]
@@ -50,10 +50,8 @@ def restore(path: str, *args: str, kill_after: int = 0):
 
 
 def answers(timeout: float = 60) -> None:
-    deadline = time.monotonic() + timeout
-    while on("ctl", "sacctmgr", "-nP", "show", "cluster").returncode or on("ctl", "scontrol", "ping").returncode:
-        assert time.monotonic() < deadline, "slurmdbd or slurmctld does not come back"
-        time.sleep(1)
+    for asked in (("sacctmgr", "-nP", "show", "cluster"), ("scontrol", "ping")):
+        wait_for(lambda asked=asked: on("ctl", *asked).returncode == 0, timeout, f"an answer to {asked}")
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import watch
 from definition import definition, inventory_folder
 from engine import Engine
 from recorded import playbook
-from remote import on, said
+from remote import on, said, wait_for
 
 HOSTS = ("ctl", "login", "gpu1", "gpu2", "gpu3")
 KEY = inventory_folder().parent / "secrets" / "munge.key"
@@ -97,17 +97,19 @@ def test_all_have_another_key_at_the_same_moment(rotated):
 
 def test_no_job_is_lost_and_a_running_srun_survives(rotated):
     del rotated
-    deadline = time.monotonic() + 180
-    while said("login", "squeue", "-h", user="alice") or not on("login", "pgrep", "-x", "srun").returncode:
-        assert time.monotonic() < deadline, said("login", "squeue", user="alice")
-        time.sleep(2)
+    wait_for(
+        lambda: not said("login", "squeue", "-h", user="alice") and on("login", "pgrep", "-x", "srun").returncode,
+        180,
+        lambda: said("login", "squeue", user="alice"),
+    )
     assert said("login", "cat", "/tmp/long.out").splitlines()[-1] == "survived"
     states = said("login", "sacct", "-nXP", "--name", NAME, "-o", "state", user="alice").split()
     assert len(states) >= 25
     assert set(states) == {"COMPLETED"}
-    while {state(node) for node in ("gpu1", "gpu2", "gpu3")} != {"idle|none"}:
-        assert time.monotonic() < deadline, said("ctl", "sinfo", "-N")
-        time.sleep(2)
+    wait_for(
+        lambda: {state(node) for node in ("gpu1", "gpu2", "gpu3")} == {"idle|none"},
+        what=lambda: said("ctl", "sinfo", "-N"),
+    )
 
 
 def test_the_key_is_in_no_output(rotated):
@@ -173,10 +175,7 @@ def test_who_misses_it_is_closed_and_catches_up(rotated):
     everybody_trusts_everybody()
     # The others were not touched.
     assert [old == new for old, new in zip(began, switched())] == [True, True, True, True, False]
-    deadline = time.monotonic() + 60
-    while state("gpu3") != "idle|none":
-        assert time.monotonic() < deadline, state("gpu3")
-        time.sleep(1)
+    wait_for(lambda: state("gpu3") == "idle|none", 60, lambda: state("gpu3"))
     assert said("login", *shlex.split("srun -n1 -p a100 hostname"), user="alice") == "gpu3"
 
 

@@ -15,7 +15,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 from recorded import module, playbook
-from remote import on, said
+from remote import on, said, wait_for
 
 LEDGER = "/var/lib/gpuops-tenancy/blocks-demo.json"
 SLOW = "/opt/slow"
@@ -70,13 +70,6 @@ def due(*jobs: str) -> None:
     for job in jobs:
         said("ctl", "scontrol", "update", f"JobId={job}", "StartTime=now")
     time.sleep(5)
-
-
-def wait_for(condition, seconds: float = 60, what: str = ""):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what or condition} not within {seconds} s"
-        time.sleep(0.5)
 
 
 def names(*what: str) -> list[str]:

@@ -16,12 +16,13 @@ import pathlib
 import runpy
 import secrets
 import shlex
-import time
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 runpy.run_path(str(ROOT / "tests" / "unit" / "conftest.py"))
+sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command  # noqa: E402
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import (  # noqa: E402
@@ -31,6 +32,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import (  # 
 )
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client  # noqa: E402
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.scheduler import Scheduler  # noqa: E402
+from remote import wait_for  # noqa: E402
 
 CLUSTER = os.environ.get("TENANCY_CLUSTER", "demo")
 NODES = ("gpu1", "gpu2", "gpu3")
@@ -86,10 +88,7 @@ class Ctl:
         return {job.id: job for job in self.scheduler().jobs() if not job.over}
 
     def wait_for(self, condition, seconds=40):
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, self.said("squeue", "-a")
-            time.sleep(0.5)
+        wait_for(condition, seconds, lambda: self.said("squeue", "-a"))
 
 
 @pytest.fixture
