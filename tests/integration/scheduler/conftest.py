@@ -35,7 +35,6 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.scheduler im
 from remote import wait_for  # noqa: E402
 
 CLUSTER = os.environ.get("TENANCY_CLUSTER", "demo")
-NODES = ("gpu1", "gpu2", "gpu3")
 ONE, OTHER = "games", "daemon"
 READS = (["squeue"], ["scontrol", "show"], ["scontrol", "-o"], ["sacctmgr"], ["getent"])
 
@@ -82,6 +81,10 @@ class Ctl:
 
     def node(self, name):
         return self.scheduler().nodes()[name]
+
+    def opens(self, *names):
+        """They take jobs. Since 23.11 a node that is resumed counts as not responding until it is asked, about a second later."""
+        self.wait_for(lambda: {node.shown for node in map(self.scheduler().nodes().get, names)} == {"IDLE"}, 30)
 
     def queue(self):
         """Id -> job, of the jobs that have not ended."""
@@ -137,11 +140,10 @@ def submit(ctl, accounts):
 def _open_nodes(ctl):
     """Every test begins and ends with nodes that take jobs."""
     yield
-    for name in NODES:
-        node = ctl.node(name)
-        if node.closed:
-            ctl.said("scontrol", "update", f"NodeName={name}", "State=RESUME")
-    ctl.wait_for(lambda: all(ctl.node(name).shown == "IDLE" for name in NODES), 120)
+    closed = [name for name, node in ctl.scheduler().nodes().items() if node.closed]
+    if closed:
+        ctl.said("scontrol", "update", f"NodeName={','.join(closed)}", "State=RESUME")
+    ctl.wait_for(lambda: {node.shown for node in ctl.scheduler().nodes().values()} == {"IDLE"}, 120)
 
 
 def _reconciler(ctl, reconcile, defaults):
