@@ -8,7 +8,6 @@ import itertools
 import json
 import pathlib
 import sys
-import time
 
 import pytest
 
@@ -66,10 +65,17 @@ def state_of(job: str) -> str:
 
 
 def due(*jobs: str) -> None:
-    """Their time has come, and the scheduler has looked at them."""
+    """Their time has come, and the scheduler has looked at them: twice, for one look may have begun before."""
     for job in jobs:
         said("ctl", "scontrol", "update", f"JobId={job}", "StartTime=now")
-    time.sleep(5)
+    before = looks()
+    wait_for(lambda: looks() >= before + 2, 130, "the scheduler")
+
+
+def looks() -> int:
+    """How often slurmctld has gone through the queue."""
+    shown = said("ctl", "sdiag").split("Main schedule statistics")[1]
+    return int(shown.split("Total cycles:")[1].split()[0])
 
 
 def names(*what: str) -> list[str]:
