@@ -17,6 +17,8 @@ import time
 
 USER = "eve"
 SETTLE = 20.0
+# Says that it runs: one that is ended while it begins does not hear it, and keeps its node for a minute.
+JOB = "#!/bin/sh\nscontrol update JobId=$SLURM_JOB_ID Comment=begun\nexec sleep 60\n"
 
 
 def run(*argv: str, ok: bool = True, stdin: str | None = None) -> str:
@@ -62,14 +64,23 @@ class Lane:
 
     def set(self, case: dict) -> None:
         """Each level by one command; what the last case set is cleared by the same. From above, and what is set above
-        is cleared below once more: else 24.11 does not tell slurmctld of what a user of a team inherits."""
+        is cleared below once more (TRES after having been set there): else 24.11 does not tell slurmctld of what a user
+        of a team inherits."""
         wanted, above = case["set"], []
         work = []
         for level in ("top", "team", "user", "job", "partition_qos"):
             words = list(wanted.get(level, []))
             names = {word.split("=")[0] for word in words}
             old = self.before.get(level, []) + (above if level in ("team", "user") else [])
-            words += list({clear(word) for word in old if word.split("=")[0] not in names})
+            old = [word for word in old if word.split("=")[0] not in names]
+            own = [
+                word
+                for word in {word.split("=")[0]: word for word in old}.values()
+                if clear(word) != f"{word.split('=')[0]}=-1"
+            ]
+            if own and level in ("team", "user"):
+                work.append(["sacctmgr", "-i", "modify", *self.where(level), "set", *own])
+            words += list({clear(word) for word in old})
             above = above + wanted.get(level, []) + self.before.get(level, [])
             if words:
                 work.append(["sacctmgr", "-i", "modify", *self.where(level), "set", *words])
@@ -87,7 +98,7 @@ class Lane:
         run("scancel", "-Q", "-p", self.partition, ok=False)
         deadline = time.monotonic() + SETTLE
         while run("squeue", "-h", "-p", self.partition, "-o", "%i") and time.monotonic() < deadline:
-            time.sleep(0.2)
+            time.sleep(0.1)
 
     def case(self, case: dict) -> dict:
         self.set(case)
@@ -95,16 +106,24 @@ class Lane:
                 f"--account={self.team}", f"--partition={self.partition}", f"--qos={self.qos['job']}"]  # fmt: skip
         found = []
         for job in case["jobs"]:
-            done = subprocess.run(
-                [*base, *job], input="#!/bin/sh\nsleep 60\n", capture_output=True, text=True, check=False, timeout=60
-            )
+            done = subprocess.run([*base, *job], input=JOB, capture_output=True, text=True, check=False, timeout=60)
             said = {"id": done.stdout.strip(), "state": "ACCEPTED", "reason": ""}
             if done.returncode:
                 said = {"id": "", "state": "REFUSED", "reason": " ".join(done.stderr.split())}
             found.append(said)
         self.settle(found)
+        self.launched()
         self.clear()
         return {"name": case["name"], "jobs": found}
+
+    def launched(self) -> None:
+        """Until all that run are past their beginning."""
+        deadline = time.monotonic() + SETTLE
+        while time.monotonic() < deadline:
+            said = run("squeue", "-h", "-p", self.partition, "-t", "RUNNING", "-o", "%k").splitlines()
+            if all(comment == "begun" for comment in said):
+                return
+            time.sleep(0.1)
 
     def settle(self, found: list[dict]) -> None:
         """Until each job runs or has a reason that is not the scheduler's own business."""
@@ -125,7 +144,7 @@ class Lane:
                 )
             if not undecided:
                 return
-            time.sleep(0.2)
+            time.sleep(0.1)
 
 
 def clear(word: str) -> str:

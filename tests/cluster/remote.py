@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+import time
 
 from definition import state
 
@@ -47,6 +48,16 @@ def said(host: str, *argv: str, user: str | None = None, stdin: str | None = Non
     if done.returncode != 0:
         raise AssertionError(f"{shlex.join(argv)} on {host} ended with {done.returncode}: {done.stdout}{done.stderr}")
     return done.stdout.strip()
+
+
+def wait_for(condition, seconds: float = 90, what="what was waited for"):
+    """Ask until the answer is true, and return it. Else fail with ``what``: words, or a function that shows how it is."""
+    deadline = time.monotonic() + seconds
+    while not (answer := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what() if callable(what) else what} not within {seconds} s")
+        time.sleep(0.2)
+    return answer
 
 
 def gpus_seen(host: str, *launcher: str, user: str | None = None) -> dict[str, str]:

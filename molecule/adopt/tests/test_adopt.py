@@ -8,13 +8,12 @@ import pathlib
 import shutil
 import stat
 import sys
-import time
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from byhand import CLUSTER, ROOT, Hand, Site, sacctmgr
-from remote import said
+from remote import said, wait_for
 
 
 @pytest.fixture
@@ -120,7 +119,7 @@ def test_leftovers(hand, site):
     sacctmgr("add", "user", "jon", "account=older", f"cluster={CLUSTER}", "defaultaccount=older")
     # Somebody worked, and left.
     said("login", "srun", "-n1", "-t1", "true", user="hal")
-    wait_until(lambda: "COMPLETED" in said("ctl", "sacct", "-nPXu", "hal", "-o", "state"))
+    wait_for(lambda: "COMPLETED" in said("ctl", "sacct", "-nPXu", "hal", "-o", "state"))
     sacctmgr("delete", "user", "where", "name=hal")
     # Somebody tidied up from the top.
     sacctmgr("delete", "account", "where", "name=old")
@@ -184,10 +183,3 @@ def test_names_and_rights(hand, site):
     sacctmgr("delete", "account", "where", "name=trial")
     (site.folder / "trial.yml").unlink()
     site.prove(site.adopt())
-
-
-def wait_until(condition, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(1)

@@ -7,14 +7,13 @@ from __future__ import annotations
 import json
 import pathlib
 import sys
-import time
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 from recorded import playbook
-from remote import on, said
+from remote import on, said, wait_for
 
 HOSTS = ("ctl", "login", "gpu1", "gpu2", "gpu3")
 CONFIG = ["sh", "-c", "cd /etc/slurm && sha256sum slurm.conf cgroup.conf gres.conf topology.conf 2>/dev/null"]
@@ -49,13 +48,6 @@ def job():
 
 def state(number: str) -> str:
     return on("ctl", "squeue", "-h", "-j", number, "-o", "%T").stdout.strip()
-
-
-def wait_for(condition, seconds: float = 60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.5)
 
 
 def still_works(number: str) -> None:

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 DOCUMENTS = ROOT / "inventories" / "demo" / "tenants"
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 from recorded import playbook
-from remote import said
+from remote import on, said, wait_for
 
 
 def accounting() -> str:
@@ -207,10 +207,5 @@ def test_slurmdbd_down():
         assert "slurmdbd" in run.errors[0]
     finally:
         said("ctl", "systemctl", "start", "slurmdbd")
-    for _attempt in range(60):
-        try:
-            assert (accounting(), users()) == before
-            break
-        except AssertionError:
-            if _attempt == 59:
-                raise
+    wait_for(lambda: on("ctl", "sacctmgr", "-nP", "show", "cluster").returncode == 0, what="slurmdbd")
+    assert (accounting(), users()) == before

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import pathlib
 import sys
-import time
 
 import pytest
 
@@ -14,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 sys.path.insert(0, str(ROOT / "tests" / "show"))
 import visibility
-from remote import OPEN_GPUS, gpus_seen, on, said
+from remote import OPEN_GPUS, gpus_seen, on, said, wait_for
 
 
 def rows(*conditions: str) -> set[str]:
@@ -68,13 +67,6 @@ def test_two_jobs_at_once_get_different_devices():
         opened.append([line.split()[0] for line in lines if line.endswith("ENXIO")])
     assert [len(devices) for devices in opened] == [1, 1]
     assert opened[0] != opened[1]
-
-
-def wait_for(condition, seconds: float = 60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.5)
 
 
 def test_a_tenant_over_its_cap_waits_with_assocgrpgres():

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import pathlib
 import sys
-import time
 
 import pytest
 
@@ -16,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 from definition import definition
 from engine import Engine
 from recorded import module, playbook
-from remote import gpus_seen, on, said
+from remote import gpus_seen, on, said, wait_for
 
 HOSTS = ("ctl", "login", "gpu1", "gpu2", "gpu3")
 NODES = ("gpu1", "gpu2", "gpu3")
@@ -75,13 +74,6 @@ def converges_to(expected: str, started: float | None = None) -> None:
     third = onboard().wait()
     assert third.returncode == 0, third.output
     assert third.changed == []
-
-
-def wait_for(condition, seconds: float = 90, what: str = ""):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what or condition} not within {seconds} s"
-        time.sleep(0.25)
 
 
 @pytest.fixture(scope="module")

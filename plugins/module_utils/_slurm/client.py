@@ -29,7 +29,15 @@ _KEY = ("account", "user", "partition")
 _EFFECTIVE = ("account", "user", "partition", "parentname", "qos")
 _READ_TIMEOUT = 300.0
 _RETRY = ("something was wrong with your query", "database is busy", "waiting for lock", "deadlock")
-_NO_ANSWER = ("connection refused", "persistent connection", "unable to contact slurmdbd", "connection timed out")
+_NO_ANSWER = (
+    "connection refused",
+    "persistent connection",
+    "unable to contact slurmdbd",
+    "connection timed out",
+    # The connection broke while the answer came.
+    "_slurm_persist_recv_msg",
+    "getting response to message type",
+)
 
 
 class SlurmError(Exception):
@@ -298,7 +306,9 @@ def _mark_difference(item: Association, rows: t.Mapping[Key, Association]) -> No
 def failure(done: _command.Completed, hint: str = "") -> SlurmError:
     said = f"{done.stdout}\n{done.stderr}".lower()
     if any(phrase in said for phrase in _NO_ANSWER):
-        hint = "slurmdbd does not answer; start it, or correct AccountingStorageHost in slurm.conf"
+        hint = (
+            "slurmdbd does not answer; start it, look at the network to it, or correct AccountingStorageHost in slurm.conf"
+        )
     if "you can not remove the default account of a user" in said:
         hint = (
             "Slurm marks all rows of a user in an account as default and parts with none of them alone; give the user "

@@ -243,9 +243,12 @@ class _Compiler:
 
     def untold(self) -> list[Command]:
         """From above: what a row is told is what the one above it has at that moment."""
-        levels: dict[int, list[tuple[Key, list[str]]]] = {}
-        for key, words in inherit.untold(self.state, self.parents, self.will, self.added, self.gone):
-            levels.setdefault(10**6 if key[1] else self.depth.get(key[0], 0), []).append((key, words))
+        levels: dict[tuple[int, bool], list[tuple[Key, list[str]]]] = {}
+        for key, words, back in inherit.untold(self.state, self.parents, self.will, self.added, self.gone):
+            level = 10**6 if key[1] else self.depth.get(key[0], 0)
+            levels.setdefault((level, False), []).append((key, words))
+            if back:
+                levels.setdefault((level, True), []).append((key, back))
         return [command for level in sorted(levels) for command in self.modify_rows(levels[level])]
 
     def with_others(self, key: Key, change: qos.Values) -> list[str]:

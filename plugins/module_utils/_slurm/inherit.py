@@ -4,7 +4,8 @@
 
 Since 23.11 slurmdbd tells slurmctld of a change of an account only for the rows right below it, and of an account that
 moves not even for itself: until slurmctld starts anew a user of a team goes by the old limits and the old QOS of the
-tenant (seen on 24.11 with jobs; the database is right all the time). Setting again what a row has makes slurmdbd tell.
+tenant (seen on 24.11 with jobs; the database is right all the time). Setting again what a row has makes slurmdbd tell,
+but not of TRES: there it tells only of a row that had one of its own. Such a row gets for a moment what it inherits.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def untold(
     changes: t.Mapping[Key, t.Mapping[str, t.Any]],
     added: t.AbstractSet[Key] = frozenset(),
     removed: t.Iterable[Key] = (),
-) -> list[tuple[Key, list[str]]]:
-    """(row, set words that change nothing).
+) -> list[tuple[Key, list[str], list[str]]]:
+    """(row, set words, set words that take away what the first have added). In all they change nothing.
 
     :param parents: as they will be; ``changes``: row -> option -> normal form that it will have.
     """
@@ -49,7 +50,8 @@ def untold(
     for key in sorted((set(state.associations) | set(added)) - gone):
         path = chain(key[0], parents)
         below_a_move = bool(moved.intersection(path))
-        words = []
+        words: list[str] = []
+        back: list[str] = []
         for field in table:
             was = (start if key in added else old).effective(key, field)
             will = new.effective(key, field)
@@ -58,8 +60,10 @@ def untold(
             above = (key[0], "", "") if key[1] else (parents.get(key[0], ""), "", "")
             if below_a_move or field.option not in changes.get(above, {}):
                 words += _again(field, new.own(key, field), was, will)
+                if field.type == fields.TRES:
+                    back += [values.set_word(field, dict.fromkeys(_differing(was, will)), {})]
         if words:
-            found.append((key, words))
+            found.append((key, words, back))
     return found
 
 
@@ -109,8 +113,12 @@ def _join(field: fields.Field, own: t.Any, above: t.Any) -> t.Any:
 
 def _again(field: fields.Field, own: t.Any, was: t.Any, will: t.Any) -> list[str]:
     if field.type == fields.TRES:
-        names = [name for name in sorted({**was, **will}) if was.get(name) != will.get(name)]
-        return [f"{field.set_name}={','.join(f'{name}=-1' for name in names)}"]
+        # What is inherited no longer has no value that could be set: the old one does as well, it goes at once.
+        return [values.set_word(field, {}, {name: will.get(name, was.get(name)) for name in _differing(was, will)})]
     if field.type == fields.QOS_LIST and own:
         return values.difference_words(field, own)
     return [f"{field.set_name}={field.clear}"]
+
+
+def _differing(was: t.Mapping[str, t.Any], will: t.Mapping[str, t.Any]) -> list[str]:
+    return [name for name in sorted({**was, **will}) if was.get(name) != will.get(name)]

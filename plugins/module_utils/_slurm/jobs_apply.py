@@ -10,7 +10,7 @@ import typing as t
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import Plan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import jobs, jobs_plan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.jobs import Job, Selection
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.scheduler import SETTLE, Scheduler, until
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.scheduler import Scheduler, until
 
 SELECTION: dict[str, dict[str, t.Any]] = {
     field.name: {"type": "list", "elements": "str"} for field in dataclasses.fields(Selection)
@@ -56,7 +56,7 @@ class _Run:
             return False
         for program, words in steps:
             self.scheduler.write(program, words, len(plan) > 1)
-        done, left = until(self._accepted, SETTLE)
+        done, left = self.scheduler.settled(self._accepted)
         if not done:
             raise self.failed(f"these jobs are not {self.state}", left)
         return True

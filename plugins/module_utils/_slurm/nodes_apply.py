@@ -9,7 +9,7 @@ import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import Plan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import hostlist, jobs, nodes
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.scheduler import SETTLE, Scheduler, until
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.scheduler import Scheduler, until
 
 Jobs = dict[str, list[jobs.Job]]
 
@@ -57,7 +57,7 @@ def _converge(
         return plan, printed, read
     for words in commands:
         scheduler.write("scontrol", words, "[" in words[1] or "," in words[1])
-    done, (read, left) = until(lambda: _as_planned(wanted, scheduler.nodes()), SETTLE)
+    done, (read, left) = scheduler.settled(lambda: _as_planned(wanted, scheduler.nodes()))
     if not done:
         names = hostlist.fold(change.node for change in t.cast("list[nodes.NodeChange]", left.changes))
         remaining = [scheduler.printable("scontrol", words) for words in nodes.compile_plan(left)]

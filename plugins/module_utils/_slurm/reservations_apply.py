@@ -17,7 +17,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import (
 )
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.reservations import Wanted
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.scheduler import SETTLE, Scheduler, until
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.scheduler import Scheduler, until
 
 # How long the jobs of a reservation that is removed by force may take to end: KillWait, and an epilog.
 _ENDING = 120.0
@@ -92,7 +92,7 @@ def _apply(
         return current
     for program, words in steps:
         scheduler.write(program, words)
-    done, (current, left_over) = until(lambda: _as_wanted(wanted, scheduler), SETTLE)
+    done, (current, left_over) = scheduler.settled(lambda: _as_wanted(wanted, scheduler))
     if not done:
         fields = ", ".join(change.field or change.kind for change in left_over)
         remaining = [

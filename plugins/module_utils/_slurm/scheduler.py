@@ -27,6 +27,8 @@ if t.TYPE_CHECKING:
 LOCK = "slurm-scheduler"
 # slurmctld does these at once; the time is for one that is busy.
 SETTLE = 15.0
+# Where Slurm refused all that was written, a little suffices: its words are seldom wrong.
+REFUSED = 2.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 10.0
 _NO_ANSWER = ("unable to contact slurm controller", "connection refused", "connection timed out", "zero bytes were")
 T = t.TypeVar("T")
@@ -93,6 +95,10 @@ class Scheduler:
             self.applied.append(self.printable(program, words))
         if done.rc != 0:
             self.complaints.append(said or f"{program} ended with status {done.rc}")
+
+    def settled(self, check: t.Callable[[], tuple[bool, T]]) -> tuple[bool, T]:
+        """Whether what was written shows, and the last answer."""
+        return until(check, SETTLE if self.applied or not self.complaints else REFUSED)
 
     def failed(self, message: str, **details: t.Any) -> SlurmError:
         said = "; ".join(dict.fromkeys(self.complaints))

@@ -16,12 +16,13 @@ import pathlib
 import runpy
 import secrets
 import shlex
-import time
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 runpy.run_path(str(ROOT / "tests" / "unit" / "conftest.py"))
+sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command  # noqa: E402
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import (  # noqa: E402
@@ -31,9 +32,9 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import (  # 
 )
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client  # noqa: E402
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.scheduler import Scheduler  # noqa: E402
+from remote import wait_for  # noqa: E402
 
 CLUSTER = os.environ.get("TENANCY_CLUSTER", "demo")
-NODES = ("gpu1", "gpu2", "gpu3")
 ONE, OTHER = "games", "daemon"
 READS = (["squeue"], ["scontrol", "show"], ["scontrol", "-o"], ["sacctmgr"], ["getent"])
 
@@ -81,15 +82,16 @@ class Ctl:
     def node(self, name):
         return self.scheduler().nodes()[name]
 
+    def opens(self, *names):
+        """They take jobs. Since 23.11 a node that is resumed counts as not responding until it is asked, about a second later."""
+        self.wait_for(lambda: {node.shown for node in map(self.scheduler().nodes().get, names)} == {"IDLE"}, 30)
+
     def queue(self):
         """Id -> job, of the jobs that have not ended."""
         return {job.id: job for job in self.scheduler().jobs() if not job.over}
 
     def wait_for(self, condition, seconds=40):
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, self.said("squeue", "-a")
-            time.sleep(0.5)
+        wait_for(condition, seconds, lambda: self.said("squeue", "-a"))
 
 
 @pytest.fixture
@@ -138,11 +140,10 @@ def submit(ctl, accounts):
 def _open_nodes(ctl):
     """Every test begins and ends with nodes that take jobs."""
     yield
-    for name in NODES:
-        node = ctl.node(name)
-        if node.closed:
-            ctl.said("scontrol", "update", f"NodeName={name}", "State=RESUME")
-    ctl.wait_for(lambda: all(ctl.node(name).shown == "IDLE" for name in NODES), 120)
+    closed = [name for name, node in ctl.scheduler().nodes().items() if node.closed]
+    if closed:
+        ctl.said("scontrol", "update", f"NodeName={','.join(closed)}", "State=RESUME")
+    ctl.wait_for(lambda: {node.shown for node in ctl.scheduler().nodes().values()} == {"IDLE"}, 120)
 
 
 def _reconciler(ctl, reconcile, defaults):

@@ -44,8 +44,10 @@ def test_cancel_by_node_waits_until_the_job_is_gone(ctl, job, submit):
 
 
 def test_a_job_that_does_not_end_is_reported(ctl, job, submit):
-    # Slurm sends SIGTERM, and SIGKILL after KillWait (30 s).
-    stubborn = submit(on="gpu1", script="trap '' TERM; while :; do sleep 1; done")
+    # Slurm sends SIGTERM, and SIGKILL after KillWait (30 s); this one ends by itself in between.
+    deaf = "trap '' TERM; scontrol update JobId=$SLURM_JOB_ID Comment=deaf; sleep 5"
+    stubborn = submit(on="gpu1", script=deaf)
+    ctl.wait_for(lambda: ctl.queue()[stubborn].as_dict()["comment"] == "deaf")
     result = job(ids=[stubborn], state="cancelled", wait=0, twice=False)
     assert (result["changed"], result["unfinished"]) == (True, [stubborn])
     with pytest.raises(SlurmError, match=rf"after 1 s these jobs are not cancelled: {stubborn} .games, COMPLETING."):

@@ -95,9 +95,7 @@ def slurm(tmp_path, monkeypatch):
     locks.mkdir()
     monkeypatch.setattr(_lock.Lock.__init__, "__defaults__", (300.0, (str(locks),)))
     monkeypatch.setattr(scheduler, "SETTLE", 0.0)
-    for name in ("nodes_apply", "jobs_apply", "reservations_apply"):
-        package = scheduler.__name__.rpartition(".")[0]
-        monkeypatch.setattr(importlib.import_module(f"{package}.{name}"), "SETTLE", 0.0)
+    monkeypatch.setattr(scheduler, "REFUSED", 0.0)
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("scontrol", "squeue", "scancel", "sacctmgr"):

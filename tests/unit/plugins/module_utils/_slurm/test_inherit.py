@@ -58,9 +58,19 @@ def test_qos_and_default():
 
 def test_tres_by_tres():
     found = told(deep(), ["foo"], [account("foo", max_tres_per_job={"cpu": 4, "mem": 8})])
+    # 24.11 tells a row of TRES only where it had one of its own (tried with jobs).
     assert found == [
+        "modify account where name=sub cluster=c1 set MaxTRESPerJob=mem=8",
         "modify account where name=sub cluster=c1 set MaxTRESPerJob=mem=-1",
+        "modify user where name=mary,owen,sue account=ml,own,sub cluster=c1 set MaxTRESPerJob=mem=8",
         "modify user where name=mary,owen,sue account=ml,own,sub cluster=c1 set MaxTRESPerJob=mem=-1",
+    ]
+
+
+def test_tres_that_are_inherited_no_longer():
+    assert told(deep(), ["foo"], [account("foo", max_tres_per_job={})])[-2:] == [
+        "modify user where name=mary,owen,sue account=ml,own,sub cluster=c1 set MaxTRESPerJob=cpu=4",
+        "modify user where name=mary,owen,sue account=ml,own,sub cluster=c1 set MaxTRESPerJob=cpu=-1",
     ]
 
 
