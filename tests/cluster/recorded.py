@@ -93,9 +93,9 @@ def playbook(name: str, *args: str, kill_after: int = 0) -> Started:
     )
 
 
-def module(host: str, name: str, arguments: dict, *options: str) -> Run:
-    """Run one module on one host."""
-    started = Started(
+def start_module(host: str, name: str, arguments: dict, *options: str) -> Started:
+    """Start one module on one host."""
+    return Started(
         [
             str(BIN / "ansible"),
             "-i",
@@ -108,4 +108,8 @@ def module(host: str, name: str, arguments: dict, *options: str) -> Run:
             *options,
         ]
     )
-    return started.wait()
+
+
+def module(host: str, name: str, arguments: dict, *options: str) -> Run:
+    """Run one module on one host."""
+    return start_module(host, name, arguments, *options).wait()

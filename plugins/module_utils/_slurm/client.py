@@ -306,9 +306,7 @@ def _mark_difference(item: Association, rows: t.Mapping[Key, Association]) -> No
 def failure(done: _command.Completed, hint: str = "") -> SlurmError:
     said = f"{done.stdout}\n{done.stderr}".lower()
     if any(phrase in said for phrase in _NO_ANSWER):
-        hint = (
-            "slurmdbd does not answer; start it, look at the network to it, or correct AccountingStorageHost in slurm.conf"
-        )
+        hint = "slurmdbd does not answer; start it, look at the network to it, or correct AccountingStorageHost in slurm.conf"
     if "you can not remove the default account of a user" in said:
         hint = (
             "Slurm marks all rows of a user in an account as default and parts with none of them alone; give the user "

@@ -47,6 +47,7 @@ class _Compiler:
         self.fields: dict[Key, RowChanges] = {}
         for change in plan.fields():
             self.sort(t.cast(AccountingChange, change))
+        self.default_after = {**{name: user.default_account for name, user in state.users.items()}, **self.defaults}
         self.will = {key: {option: change.will for option, change in row.items()} for key, row in self.fields.items()}
         self.depth = depths(self.parents)
         self.rows = set(state.associations) | self.added
@@ -106,12 +107,16 @@ class _Compiler:
         return [Command("add", "account", self.cluster, tuple(items), words) for words, items in groups.items()]
 
     def moves(self, pairs: t.Iterable[tuple[str, str]]) -> list[Command]:
-        groups: dict[str, list[Key]] = {}
+        """Before 23.11 one at a time: 22.05 goes by numbers that the first move of a command has changed, and slurmdbd
+        runs in circles for ever where one of the accounts is below another.
+        """
+        together = self.state.version >= inherit.SINCE
+        groups: dict[tuple[str, str], list[Key]] = {}
         for name, parent in pairs:
-            groups.setdefault(parent, []).append((name, "", ""))
+            groups.setdefault((parent, "" if together else name), []).append((name, "", ""))
         return [
             Command("modify", "account", self.cluster, tuple(items), (f"parent={parent}",))
-            for parent, items in groups.items()
+            for (parent, _name), items in groups.items()
         ]
 
     def add_users(self) -> list[Command]:
@@ -190,10 +195,10 @@ class _Compiler:
         going: dict[Key, None] = {}
         for key in self.removed:
             account, user, _partition = key
+            if not user or not self.is_default(key) or self.goes_whole(key):
+                continue
             there = self.state.users.get(user)
             before = there.default_account if there else ""
-            if not user or account != self.defaults.get(user, before) or self.goes_whole(key):
-                continue
             others = sorted({row[0] for row in self.rows if row[1] == user and row[0] != account})
             if account == before and self.state.version >= inherit.SINCE and others:
                 away[user] = others[0]
@@ -334,8 +339,8 @@ class _Compiler:
         return self.state.version < inherit.SINCE and self.is_default(key) and key != self.holder(key[0], key[1])
 
     def is_default(self, key: Key) -> bool:
-        there = self.state.users.get(key[1])
-        return bool(there) and there.default_account == key[0]
+        """Once the defaults are set."""
+        return self.default_after.get(key[1]) == key[0]
 
     def goes_whole(self, key: Key) -> bool:
         """All rows that the user has in the account go."""

@@ -21,7 +21,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired impo
 FIRST = 25
 GROWTH = 4
 # A command that is ended half-way leaves the server at work; this is for one that hangs.
-TIMEOUT = 3600.0
+TIMEOUT = 900.0
 _PASSES = 4
 _PAUSE = 2.0
 _SHOWN = 20

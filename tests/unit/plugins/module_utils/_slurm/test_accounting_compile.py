@@ -240,6 +240,14 @@ def test_a_thousand_users_in_ten_teams_are_ten_commands():
     assert len(made) == 1 + 1 + 10
 
 
+@pytest.mark.parametrize("version", [(22, 5), (24, 11)])
+def test_accounts_move_together_only_where_slurm_can(version):
+    state = world({"foo": ("root", {}), "a": ("foo", {}), "b": ("foo", {}), "c": ("foo", {})}, version=version)
+    made = commands(state, ["foo"], [account("a", "c"), account("b", "c")])
+    names = ["a,b"] if version >= (23, 11) else ["a", "b"]
+    assert made == [f"modify account where name={name} cluster=c1 set parent=c" for name in names]
+
+
 def test_on_22_05_a_default_qos_of_an_account_does_not_look_at_rows_of_users():
     given = (["foo"], [account("foo", default_qos="high")])
     assert commands(example((22, 5)), *given) == [
@@ -264,6 +272,25 @@ def test_on_22_05_a_default_qos_of_an_account_does_not_look_at_rows_of_users():
 def test_a_user_with_a_row_for_a_partition_goes(version, expected):
     state = world({"foo": ("root", {})}, {"al": ("foo", {"foo": {}, ("foo", "gpu"): {}})}, version)
     assert commands(state, ["foo"], [account("foo")], exclusive=True, max_removals=9) == expected
+
+
+def test_who_leaves_does_not_share_a_command_with_who_stays_elsewhere():
+    """22.05 looks at the defaults of all whom a command names."""
+    state = world(
+        {"foo": ("root", {}), "a": ("foo", {}), "b": ("foo", {})}, {name: ("b", {"b": {}}) for name in ("al", "bo")}
+    )
+    made = commands(
+        state,
+        ["foo"],
+        [account("foo"), account("a", "foo"), account("b", "foo")],
+        [user("al", "a")],
+        exclusive=True,
+        max_removals=9,
+    )
+    assert [command for command in made if command.startswith("delete")] == [
+        "delete user where name=al account=b cluster=c1",
+        "delete user where name=bo account=b cluster=c1",
+    ]
 
 
 class TestRowsOfADefaultAccount:
