@@ -9,6 +9,7 @@ import pathlib
 import pytest
 import yaml
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import outrank, qos_definitions
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import files
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.partitions import Partition
 from ansible_collections.gpuops.tenancy.plugins.module_utils._tenant import accounting, folder, names
 
@@ -62,3 +63,17 @@ def test_a_partition_that_a_user_is_bound_to_exists(site):
 def test_the_example_has_the_qos_that_blocks():
     ours = next(qos for qos in variables("example")["slurm_controller_qos"] if qos["name"] == "blocked")
     assert ours in variables("demo")["slurm_controller_qos"]
+
+
+def test_no_fair_share_and_no_waiting_lift_a_job_of_the_example_over_the_next_tier():
+    weights = {
+        key: value
+        for key, value in files._slurm_defaults(dict.fromkeys(files._NAMES, ""), (24, 11), [], 1440, "").items()
+        if key.startswith("PriorityWeight")
+    }
+    others = sum(weights.values()) - weights["PriorityWeightQOS"]
+    tiers = {qos["name"]: qos.get("priority", 0) for qos in variables("example")["slurm_controller_qos"]}
+    del tiers["blocked"]
+    steps = sorted(set(tiers.values()))
+    gaps = [weights["PriorityWeightQOS"] * (b - a) / steps[-1] for a, b in zip(steps, steps[1:])]
+    assert min(gaps) > others
