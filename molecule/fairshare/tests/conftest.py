@@ -50,7 +50,7 @@ class Lab:
 def measured_usage() -> dict:
     return {
         "prepaid": lab.usage("qos", "prepaid-lab"),
-        "evaluation": lab.usage("accounts", "evaluation-lab"),
+        "ella": int(lab.shares()["evaluation-lab", "ella", ""]["RawUsage"]),
         "research": lab.usage("accounts", "research-lab"),
     }
 
