@@ -25,7 +25,7 @@ def test_urgent_takes_gpus_from_a_scavenger_after_its_first_minute_and_never_fro
     lab.wait_for(lambda: lab.running(ran.urgent), 90, "the urgent job")
     evicted = lab.wait_for(lambda: [one for one in lives(ran.scavenger) if one["state"] == "PREEMPTED"], what="sacct")
     began, gone = lab.moment(evicted[0]["start"]), lab.moment(evicted[0]["end"])
-    assert EXEMPT <= gone - began < EXEMPT + 30
+    assert EXEMPT <= gone - began < 2 * EXEMPT
     assert lab.moment(lab.job(ran.urgent)["StartTime"]) >= began + EXEMPT
     job = lab.job(ran.scavenger)
     assert (job["JobState"], job["Restarts"]) == ("PENDING", "1")
