@@ -16,15 +16,14 @@ from lab import said, submit, wait_for
 
 STRANGER = "games"  # a user that every Debian has, of a tenant of his own
 
-# (user, options, seconds). Of each team somebody, more of some than of others, and emil nothing.
+# (user, options, seconds). Of each team somebody, more of some than of others; emil, dan and one entry of dora's nothing.
 JOBS = [
     ("rosa", ["--gres=gpu:2"], 16),
     ("raj", ["--gres=gpu:1"], 9),
     ("ella", ["--gres=gpu:4"], 17),
     ("ines", ["--gres=gpu:1"], 8),
     ("ivan", ["--gres=gpu:1"], 5),
-    ("dora", ["--gres=gpu:1"], 6),
-    ("dan", ["--gres=gpu:1"], 3),
+    ("dora", ["--gres=gpu:1"], 9),
     (STRANGER, ["--gres=gpu:1"], 7),
 ]
 # One of each team, all for the whole L40S node, of which somebody more urgent has a part throughout.
@@ -65,14 +64,27 @@ def stranger():
 @pytest.fixture(scope="session")
 def ran(stranger) -> Lab:
     found = Lab()
+    # The jobs that proved the accounts have used a little.
+    said(
+        "ctl",
+        "sacctmgr",
+        "-i",
+        "modify",
+        "account",
+        "where",
+        "name=tenant-lab",
+        f"cluster={lab.CLUSTER}",
+        "set",
+        "RawUsage=0",
+    )
     # All GPUs of the L40S node, and somebody with the right to them who has to let the first minute pass.
     found.scavenger = submit("ci-runner", "--partition=l40s", "--gres=gpu:4", "--time=30")
     wait_for(lambda: lab.running(found.scavenger), what="the scavenger")
     found.urgent = submit("ines", "--partition=l40s", "--gres=gpu:1", "--time=30")
     jobs = [submit(user, *options, seconds=seconds) for user, options, seconds in JOBS]
     wait_for(lambda: lab.ended(*jobs), 90, "jobs of five teams")
-    # The same without a scavenger: nothing may happen here.
-    found.normal = submit("dan", "--qos=normal", "--gres=gpu:4", "--nodelist=gpu1", "--time=30")
+    # The same with a normal job of another tenant in the place of the scavenger: nothing may happen here.
+    found.normal = submit(STRANGER, "--qos=normal", "--gres=gpu:4", "--nodelist=gpu1", "--time=30")
     wait_for(lambda: lab.running(found.normal), what="the normal job")
     found.submitted = lab.now()
     found.urgent_behind_normal = submit("ivan", "--gres=gpu:1", "--nodelist=gpu1", "--time=30")

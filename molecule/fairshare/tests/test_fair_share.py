@@ -32,7 +32,7 @@ def test_every_level_is_what_shares_and_usage_make_of_it(ran):
 
 
 def test_the_order_is_one_that_could_be_wrong(ran):
-    """Nobody ties, usage and not shares alone decide, and a user of a better team comes before all of a worse one."""
+    """No team ties, usage and not shares alone decide, and a user of a better team comes before all of a worse one."""
     teams = [row for row in ran.tree if row.parent == "tenant-lab"]
     level = fair_tree.levels(ran.tree)
     order = sorted(teams, key=lambda row: level[row.key], reverse=True)
@@ -41,6 +41,12 @@ def test_the_order_is_one_that_could_be_wrong(ran):
     factors = fair_tree.factors(ran.tree)
     found = [[value for key, value in factors.items() if key[0] == team.key[0]] for team in order]
     assert all(min(better) > max(worse) for better, worse in zip(found, found[1:]))
+
+
+def test_who_has_used_nothing_ties_and_comes_first_among_siblings(ran):
+    told = {key: float(row["FairShare"]) for key, row in ran.sshare.items() if key[0] == "dev-lab" and key[1]}
+    idle = told["dev-lab", "dan", ""], told["dev-lab", "dora", ""]
+    assert idle[0] == idle[1] > told["dev-lab", "dora", "h100"]
 
 
 def test_waiting_jobs_stand_in_that_order(ran):
