@@ -65,14 +65,15 @@ def test_the_example_has_the_qos_that_blocks():
     assert ours in variables("demo")["slurm_controller_qos"]
 
 
-def test_no_fair_share_and_no_waiting_lift_a_job_of_the_example_over_the_next_tier():
+@pytest.mark.parametrize("site", TENANTS)
+def test_no_fair_share_and_no_waiting_lift_a_job_over_the_next_tier(site):
     weights = {
         key: value
         for key, value in files._slurm_defaults(dict.fromkeys(files._NAMES, ""), (24, 11), [], 1440, "").items()
         if key.startswith("PriorityWeight")
     }
     others = sum(weights.values()) - weights["PriorityWeightQOS"]
-    tiers = {qos["name"]: qos.get("priority", 0) for qos in variables("example")["slurm_controller_qos"]}
+    tiers = {qos["name"]: qos.get("priority", 0) for qos in variables(site)["slurm_controller_qos"]}
     del tiers["blocked"]
     steps = sorted(set(tiers.values()))
     gaps = [weights["PriorityWeightQOS"] * (b - a) / steps[-1] for a, b in zip(steps, steps[1:])]

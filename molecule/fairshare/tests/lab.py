@@ -12,6 +12,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import remote
 from fair_tree import Row
 from remote import on, said
 
@@ -40,13 +41,9 @@ def states(*jobs: str) -> dict[str, tuple[str, str]]:
     return {number: (state, reason) for number, state, reason in (line.split("|") for line in lines)}
 
 
-def wait_for(condition, seconds: float = 40, what: str = ""):
+def wait_for(condition, seconds: float = 60, what: str = ""):
     """What the condition says, as soon as it is true."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"{what}: not within {seconds} s\n{said('ctl', 'squeue', '-a')}"
-        time.sleep(0.3)
-    return found
+    return remote.wait_for(condition, seconds, lambda: f"{said('ctl', 'squeue', '-a')}\n{what}")
 
 
 def running(*jobs: str) -> bool:
