@@ -10,6 +10,7 @@ import re
 
 import pytest
 import yaml
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "plugins" / "modules").glob("*.py"))
@@ -83,3 +84,9 @@ def test_a_roles_specification_matches_its_defaults(role):
         assert name in defaults or option.get("required") or "description" in option
     assert all(name.startswith(f"{role.name}_") for name in defaults)
     assert (role / "README.md").exists()
+
+
+def test_the_controller_takes_every_field_that_a_qos_has():
+    spec = yaml.safe_load((ROOT / "roles" / "slurm_controller" / "meta" / "argument_specs.yml").read_text())
+    taken = spec["argument_specs"]["main"]["options"]["slurm_controller_qos"]["options"]
+    assert set(taken) == {"name", *fields.QOS_BY_OPTION}

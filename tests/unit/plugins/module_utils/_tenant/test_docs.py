@@ -10,7 +10,7 @@ import pathlib
 
 import jsonschema
 import pytest
-from ansible_collections.gpuops.tenancy.plugins.module_utils._tenant import check, folder, names
+from ansible_collections.gpuops.tenancy.plugins.module_utils._tenant import check
 from ansible_collections.gpuops.tenancy.plugins.module_utils._tenant.schema import SCHEMA
 
 ROOT = pathlib.Path(__file__).resolve().parents[5]
@@ -66,12 +66,3 @@ def test_every_object_is_closed_and_every_key_explained(path, part):
         validator = check._validator().evolve(schema=child)
         for example in child["examples"]:
             assert list(validator.iter_errors(example)) == [], key
-
-
-@pytest.mark.parametrize("site", ["demo", "example"])
-def test_the_documents_that_we_ship(site):
-    policy = names.Policy(site_qos=frozenset({"normal", "high", "low", "blocked"}))
-    checked = folder.load(folder.files(str(ROOT / "inventories" / site / "tenants")), folder.read_plain, policy)
-    chosen = folder.select(checked)
-    assert [one["name"] for one in chosen.tenants] == ["tenant-bar", "tenant-foo"]
-    assert chosen.warnings == []
