@@ -188,7 +188,7 @@ class _Compiler:
     def part_with_default_rows(self) -> list[Command]:
         """One of several rows that a user has in her default account goes.
 
-        "modify" marks all of them as default, and 24.11 does not remove a row that is marked: it has to go before the
+        "modify" marks all of them as default, and Slurm does not remove a row that is marked: it has to go before the
         default comes, or while the default is elsewhere for a moment.
         """
         away: dict[str, str] = {}
@@ -200,7 +200,7 @@ class _Compiler:
             there = self.state.users.get(user)
             before = there.default_account if there else ""
             others = sorted({row[0] for row in self.rows if row[1] == user and row[0] != account})
-            if account == before and self.state.version >= inherit.SINCE and others:
+            if account == before and others:
                 away[user] = others[0]
                 self.defaults[user] = account
             going[key] = None
@@ -325,18 +325,22 @@ class _Compiler:
         whole: list[Key] = []
         parts: list[Key] = []
         last: list[Key] = []
+        leaving: dict[Key, None] = {}
         for key in self.removed:
-            if key[1] and (not self.goes_whole(key) or self.before_its_default(key)):
+            if key[1] and not self.goes_whole(key):
                 parts.append(key)
+            elif key[1] and self.leaves_only_as_a_whole(key):
+                leaving[("", key[1], "")] = None
             elif key[1]:
                 # Slurm 24.11 does not part with the default account while the user has others.
                 (last if self.is_default(key) else whole).append(key)
         commands = self.delete_users(whole, True) + self.delete_users(parts, False) + self.delete_users(last, True)
+        commands += [Command("delete", "default", self.cluster, tuple(leaving))] if leaving else []
         return commands + self.remove_accounts()
 
-    def before_its_default(self, key: Key) -> bool:
-        """22.05 takes the other rows of a user in her default account for accounts that she still has."""
-        return self.state.version < inherit.SINCE and self.is_default(key) and key != self.holder(key[0], key[1])
+    def leaves_only_as_a_whole(self, key: Key) -> bool:
+        """22.05 takes a user's other rows in her default account for accounts that she still has, unless all go."""
+        return self.state.version < inherit.SINCE and self.is_default(key) and (key[0], key[1]) in self.with_partitions
 
     def is_default(self, key: Key) -> bool:
         """Once the defaults are set."""
