@@ -91,8 +91,8 @@ def _client(stage: str, search_path: t.Sequence[str], report: Report) -> None:
 
 
 def _slurmdbd(stage: str, coming: t.Container[str], search_path: t.Sequence[str], report: Report) -> None:
-    text = _read(stage, "slurmdbd.conf")
-    if read.option(text, "ArchiveDir") in coming:
+    text = _read(stage, "slurmdbd.conf") if coming else ""
+    if text and read.option(text, "ArchiveDir") in coming:
         # It insists on a directory that is there, and this one is made only if the file is good.
         status = os.stat(os.path.join(stage, "slurmdbd.conf"))
         stage = os.path.join(stage, TRIAL_OF_SLURMDBD)
