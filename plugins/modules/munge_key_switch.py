@@ -57,6 +57,14 @@ options:
         the switch comes O(at) minus O(now) seconds after the module begins.
     type: float
     required: true
+  paused:
+    description:
+      - Units of systemd that are stopped three seconds before the switch and started three seconds after it; only those
+        that run now. While hosts have two keys, slurmctld would take the messages of others for forged and answer so,
+        and a job that ends at that moment would run on for it. One that is not there is asked again.
+    type: list
+    elements: str
+    default: []
   pending:
     description:
       - Whether an earlier task of this run stages a key. Only looked at in check mode.
@@ -105,6 +113,10 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import CHANGE
 UNIT = "tenancy-munge-key"
 # A process that is as young as its key is taken for older than it, and would be restarted once more.
 _SETTLE = "0.3"
+# Seconds from before the first host switches until after the last.
+_PAUSE = 3
+# Stopping a daemon of a large cluster takes its time.
+_PATIENCE = 600
 # Seconds that a clock may be slow, and that a task may take to reach its host.
 _SKEW = 2.0
 _TRANSIT = 15.0
@@ -117,6 +129,7 @@ def argument_spec() -> dict[str, t.Any]:
         "service": {"type": "str", "default": "munge"},
         "at": {"type": "float", "required": True},
         "now": {"type": "float", "required": True},
+        "paused": {"type": "list", "elements": "str", "default": []},
         "pending": {"type": "bool", "default": False},
         "search_path": {"type": "list", "elements": "path", "default": _command.SEARCH_PATH},
         "lock_timeout": {"type": "int", "default": 300},
@@ -128,19 +141,48 @@ def delay(at: float, now: float, clock: float) -> float:
     return at - clock if -_SKEW <= clock - now <= _TRANSIT else at - now
 
 
-def compile_command(params: t.Mapping[str, t.Any], seconds: float, find: t.Callable[[str], str]) -> list[str]:
+def compile_command(
+    params: t.Mapping[str, t.Any], seconds: float, find: t.Callable[[str], str], paused: t.Sequence[str] = ()
+) -> list[str]:
     """Rename and restart in one unit, which goes on whatever becomes of the run. Pure but for find."""
     for name in ("path", "staged"):
         # systemd splits these at blanks, and replaces what follows % and $.
         if any(char in params[name] for char in " \t\n\"'\\%$;"):
             raise ValueError(f"{name} {params[name]!r} holds a character that systemd would not leave alone; rename it")
+    control, sleep = find("systemctl"), find("sleep")
+    before: list[str] = []
+    after: list[str] = []
+    if paused:
+        seconds -= _PAUSE
+        units = " ".join(paused)
+        before = [
+            f"--property=TimeoutStartSec={_PATIENCE}",
+            f"--property=ExecStartPre={control} stop {units}",
+            f"--property=ExecStartPre={sleep} {_PAUSE}",
+        ]
+        # Of the two that follow the end, the second comes whatever has failed.
+        after = [f"--property=ExecStopPost={sleep} {_PAUSE}", f"--property=ExecStopPost={control} start {units}"]
     when = [f"--on-active={seconds:.1f}s", "--timer-property=AccuracySec=50ms"] if seconds > 0 else []
     return [
-        find("systemd-run"), f"--unit={UNIT}", "--collect", *when,
+        find("systemd-run"), f"--unit={UNIT}", "--collect", *when, *before,
         f"--property=ExecStartPre={find('mv')} -fT {params['staged']} {params['path']}",
-        f"--property=ExecStartPre={find('sleep')} {_SETTLE}",
-        find("systemctl"), "restart", params["service"],
+        f"--property=ExecStartPre={sleep} {_SETTLE}", *after,
+        control, "restart", params["service"],
     ]  # fmt: skip
+
+
+def settled(fds: t.Sequence[int]) -> None:
+    """Wait for a switch that is under way: it takes some seconds, and cannot be arranged anew meanwhile."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        state = _command.run(
+            ["systemctl", "show", "-p", "ActiveState", "--value", f"{UNIT}.service"], pass_fds=fds
+        ).stdout
+        if state.strip() in ("", "inactive", "failed"):
+            return
+        if time.monotonic() > deadline:
+            raise ValueError(f"{UNIT}.service does not end; look at systemctl status {UNIT}.service, then run again")
+        time.sleep(0.2)
 
 
 def waiting(params: t.Mapping[str, t.Any], check_mode: bool) -> str:
@@ -160,6 +202,7 @@ def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = 
     if not module.check_mode:
         # What an earlier run arranged would come at its own time.
         _command.run(["systemctl", "stop", f"{UNIT}.timer"], pass_fds=fds)
+        settled(fds)
     found = waiting(params, module.check_mode)
     plan = Plan()
     if found == "same" and not module.check_mode:
@@ -170,7 +213,8 @@ def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = 
     if not plan.changed:
         return
     seconds = delay(params["at"], params["now"], time.time())
-    command = compile_command(params, seconds, lambda name: _command.located(name, params["search_path"]))
+    paused = [unit for unit in params["paused"] if _command.run(["systemctl", "is-active", "-q", unit]).rc == 0]
+    command = compile_command(params, seconds, lambda name: _command.located(name, params["search_path"]), paused)
     result["commands"] = [" ".join(command)]
     if not module.check_mode:
         result["changed"] = False

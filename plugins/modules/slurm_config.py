@@ -308,7 +308,10 @@ def run(module: AnsibleModule, result: dict[str, t.Any]) -> None:
         return
     with deploy.Stage(path) as stage:
         stage.write(items, secrets)
-        report = check.validate(stage.directory, new, params["node"], params["search_path"], params["controller"])
+        coming = {item.path for item in items if item.content is None}
+        report = check.validate(
+            stage.directory, new, params["node"], params["search_path"], params["controller"], coming
+        )
         _log(result, report.commands)
         result["unchecked"] = report.unchecked
         for doubt in report.doubts:

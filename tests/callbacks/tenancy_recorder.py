@@ -11,6 +11,7 @@ short_description: Record results, kill the run at a chosen point
 description:
   - E(TENANCY_RECORD) names a file that gets one JSON object per result.
   - E(TENANCY_KILL_AFTER) is the number of changed tasks after which the process group is killed.
+  - E(TENANCY_KILL_AT) is the end of the name of a task; the first host on which it changes something is the moment.
 requirements:
   - the run is in a process group of its own
 """
@@ -36,6 +37,7 @@ class CallbackModule(CallbackBase):
         super().__init__()
         self.path = os.environ.get("TENANCY_RECORD")
         self.kill_after = int(os.environ.get("TENANCY_KILL_AFTER", "0"))
+        self.kill_at = os.environ.get("TENANCY_KILL_AT")
         self.changed_tasks = []
 
     def _note(self, result, status):
@@ -55,7 +57,7 @@ class CallbackModule(CallbackBase):
                 stream.write(json.dumps(record, default=str) + "\n")
         if status == "ok" and data.get("changed") and task._uuid not in self.changed_tasks:
             self.changed_tasks.append(task._uuid)
-            if len(self.changed_tasks) == self.kill_after:
+            if len(self.changed_tasks) == self.kill_after or (self.kill_at and task.get_name().endswith(self.kill_at)):
                 os.killpg(os.getpgrp(), signal.SIGKILL)
 
     def v2_runner_on_ok(self, result):

@@ -48,7 +48,7 @@ class Run:
 class Started:
     """A run in a process group of its own."""
 
-    def __init__(self, argv: list[str], kill_after: int = 0):
+    def __init__(self, argv: list[str], kill_after: int = 0, kill_at: str = ""):
         descriptor, name = tempfile.mkstemp(prefix="tenancy-", suffix=".jsonl")
         os.close(descriptor)
         self.record = pathlib.Path(name)
@@ -61,6 +61,7 @@ class Started:
             "ANSIBLE_LOAD_CALLBACK_PLUGINS": "true",
             "TENANCY_RECORD": name,
             "TENANCY_KILL_AFTER": str(kill_after),
+            "TENANCY_KILL_AT": kill_at,
         }
         self.process = subprocess.Popen(
             argv,
@@ -85,11 +86,15 @@ class Started:
         return Run(self.process.returncode, output, [json.loads(line) for line in lines])
 
 
-def playbook(name: str, *args: str, kill_after: int = 0) -> Started:
-    """Start one of the collection's playbooks on the testbed's inventory."""
+def playbook(name: str, *args: str, kill_after: int = 0, kill_at: str = "") -> Started:
+    """Start one of the collection's playbooks on the testbed's inventory.
+
+    :param kill_after: kill it after so many tasks that changed something; ``kill_at``: after the one of this name.
+    """
     return Started(
         [str(BIN / "ansible-playbook"), "-i", str(inventory_folder()), str(REPO / "playbooks" / name), *args],
         kill_after,
+        kill_at,
     )
 
 

@@ -25,6 +25,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import 
 TIMEOUT = 60.0
 # A name that no file of a site has in the stage.
 TRIAL = ".trial"
+TRIAL_OF_SLURMDBD = ".trial-slurmdbd"
 # A node of this name is added where the host is no compute node: slurmd reads its files for some node only.
 STAND_IN = "tenancy-check"
 # slurmd -G says these, drops the GPUs in question and ends with 0.
@@ -45,7 +46,12 @@ class Report:
 
 
 def validate(
-    stage: str, names: t.Container[str], node: str, search_path: t.Sequence[str], controller: bool = False
+    stage: str,
+    names: t.Container[str],
+    node: str,
+    search_path: t.Sequence[str],
+    controller: bool = False,
+    coming: t.Container[str] = (),
 ) -> Report:
     """Check the staged files; raises CheckFailed at the first that is refused.
 
@@ -53,12 +59,13 @@ def validate(
     :param names: the files that are ours; others are only there to be included.
     :param node: this host's NodeName, or nothing.
     :param controller: whether slurmctld runs here.
+    :param coming: directories that are made together with the files.
     """
     report = Report()
     if "slurm.conf" in names:
         _client(stage, search_path, report)
     if "slurmdbd.conf" in names:
-        _run(stage, ["slurmdbd", "-V"], "slurmdbd.conf", search_path, report)
+        _slurmdbd(stage, coming, search_path, report)
     if os.path.exists(os.path.join(stage, "slurm.conf")) and ("cgroup.conf" in names or "gres.conf" in names):
         _slurmd(stage, node, search_path, report)
     if "slurm.conf" in names and controller:
@@ -81,6 +88,22 @@ def _controller(stage: str, search_path: t.Sequence[str], report: Report) -> Non
 
 def _client(stage: str, search_path: t.Sequence[str], report: Report) -> None:
     _run(stage, ["scontrol", "show", "hostnames", "x"], "slurm.conf", search_path, report)
+
+
+def _slurmdbd(stage: str, coming: t.Container[str], search_path: t.Sequence[str], report: Report) -> None:
+    text = _read(stage, "slurmdbd.conf") if coming else ""
+    if text and read.option(text, "ArchiveDir") in coming:
+        # It insists on a directory that is there, and this one is made only if the file is good.
+        status = os.stat(os.path.join(stage, "slurmdbd.conf"))
+        stage = os.path.join(stage, TRIAL_OF_SLURMDBD)
+        os.mkdir(stage, 0o700)
+        text = re.sub(r"^\s*ArchiveDir\s*=.*$", f"ArchiveDir={stage}", text, flags=re.IGNORECASE | re.MULTILINE)
+        # It holds a password: as narrow as the file itself.
+        descriptor = os.open(os.path.join(stage, "slurmdbd.conf"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as handle:
+            os.fchown(descriptor, status.st_uid, status.st_gid)
+            handle.write(text)
+    _run(stage, ["slurmdbd", "-V"], "slurmdbd.conf", search_path, report)
 
 
 def _slurmd(stage: str, node: str, search_path: t.Sequence[str], report: Report) -> None:

@@ -39,6 +39,52 @@ def test_the_command_renames_before_it_restarts():
     assert command[-3:] == ["/bin/systemctl", "restart", "munge"]
 
 
+def test_slurmctld_is_away_while_hosts_have_two_keys_and_comes_back_whatever_happens():
+    command = munge_key_switch.compile_command(PARAMS, 7.25, lambda name: f"/bin/{name}", ["slurmctld"])
+    assert "--on-active=4.2s" in command
+    before = [word.partition("ExecStartPre=")[2] for word in command if "ExecStartPre" in word]
+    assert before[:3] == [
+        "/bin/systemctl stop slurmctld",
+        "/bin/sleep 3",
+        "/bin/mv -fT /etc/munge/munge.key.next /etc/munge/munge.key",
+    ]
+    # systemd runs these where a step before has failed as well.
+    after = [word.partition("ExecStopPost=")[2] for word in command if "ExecStopPost" in word]
+    assert after == ["/bin/sleep 3", "/bin/systemctl start slurmctld"]
+
+
+def test_what_does_not_run_is_not_started(host, monkeypatch):
+    host.staged.write_bytes(NEW)
+    ran = munge_key_switch._command.run
+    stopped = ["systemctl", "is-active", "-q", "slurmctld"]
+    monkeypatch.setattr(
+        munge_key_switch._command,
+        "run",
+        lambda argv, **rest: _command.Completed(tuple(argv), 3, "", "") if argv == stopped else ran(argv, **rest),
+    )
+    assert "slurmctld" not in host(paused=["slurmctld"])["commands"][0]
+    monkeypatch.setattr(munge_key_switch._command, "run", ran)
+    assert "slurmctld" in host(paused=["slurmctld"])["commands"][0]
+
+
+def test_a_switch_that_is_under_way_is_waited_for(host, monkeypatch):
+    host.staged.write_bytes(NEW)
+    states = iter(["activating\n", "deactivating\n", "inactive\n"])
+    ran = munge_key_switch._command.run
+
+    def asked(argv, **rest):
+        if argv[1] != "show":
+            return ran(argv, **rest)
+        state = next(states)
+        if state == "deactivating\n":
+            host.staged.rename(host.key)
+        return _command.Completed(tuple(argv), 0, state, "")
+
+    monkeypatch.setattr(munge_key_switch._command, "run", asked)
+    assert not host()["changed"]
+    assert next(states, None) is None
+
+
 def test_a_moment_that_is_past_needs_no_timer():
     assert not [word for word in munge_key_switch.compile_command(PARAMS, -1, str) if "on-active" in word]
 
@@ -81,7 +127,7 @@ def host(tmp_path, monkeypatch, capsys):
 
 def test_without_a_staged_key_there_is_nothing_to_do(host):
     assert not host()["changed"]
-    assert [argv[0] for argv in host.commands] == ["systemctl"]
+    assert [argv[1] for argv in host.commands] == ["stop", "show"]
     assert host(check=True, pending=True)["changed"]
 
 

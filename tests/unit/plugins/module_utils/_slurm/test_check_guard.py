@@ -122,6 +122,19 @@ def test_slurmdbd(programs, tmp_path):
         check.validate(str(tmp_path), ["slurmdbd.conf"], "", programs.path)
 
 
+def test_slurmdbd_is_not_asked_about_an_archive_that_comes_with_the_file(programs, tmp_path):
+    programs("slurmdbd")
+    stage = tmp_path / "stage"
+    stage.mkdir()
+    (stage / "slurmdbd.conf").write_text("StorageType=x\nArchiveDir=/srv/archive\nStoragePass=y\n")
+    check.validate(str(stage), ["slurmdbd.conf"], "", programs.path)
+    check.validate(str(stage), ["slurmdbd.conf"], "", programs.path, coming={"/srv/archive"})
+    trial = stage / check.TRIAL_OF_SLURMDBD
+    assert programs.calls() == [f"slurmdbd -V SLURM_CONF={place}/slurm.conf" for place in (stage, trial)]
+    assert (trial / "slurmdbd.conf").read_text() == f"StorageType=x\nArchiveDir={trial}\nStoragePass=y\n"
+    assert (trial / "slurmdbd.conf").stat().st_mode & 0o777 == 0o600
+
+
 FATAL = [
     "slurmctld: error: MPI: Cannot create context",
     "slurmctld: error: _parse_next_key: Parsing error at unrecognized key: Bogus",
