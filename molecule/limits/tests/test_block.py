@@ -210,15 +210,8 @@ def test_lists_of_all_kinds_come_back_and_owners_stack(before):
         assert let_in("carol") == []
         assert sbatch("carol", "--account=tenant-bar").returncode != 0
         assert sbatch("carol", "--account=tenant-bar", "--partition=a100").returncode != 0
-        resume = {"cluster": "demo", "owner": "suspension", "state": "unblocked", "accounts": ["tenant-foo"]}
-        if " 22.05" in said("ctl", "scontrol", "-V"):
-            # It takes no other default of an account while a user right below has only the blocking QOS.
-            refused = module("ctl", "slurm_block", resume)
-            assert refused.returncode != 0
-            assert "account data-team-foo default_qos" in refused.errors[0]
-        else:
-            done = block(**resume)
-            assert done["still_blocked"] == ["user carol in data-team-foo: user carol by incident"]
+        done = block("unblocked", accounts=["tenant-foo"], owner="suspension")
+        assert done["still_blocked"] == ["user carol in data-team-foo: user carol by incident"]
         assert let_in("carol") == []
         assert ("low", "") in let_in("alice")
         block("unblocked", users=["carol"], owner="incident")
