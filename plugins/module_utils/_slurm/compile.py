@@ -188,7 +188,7 @@ class _Compiler:
     def part_with_default_rows(self) -> list[Command]:
         """One of several rows that a user has in her default account goes.
 
-        "modify" marks all of them as default, and Slurm does not remove a row that is marked: it has to go before the
+        "modify" marks all of them as default, and 24.11 does not remove a row that is marked: it has to go before the
         default comes, or while the default is elsewhere for a moment.
         """
         away: dict[str, str] = {}
@@ -200,7 +200,7 @@ class _Compiler:
             there = self.state.users.get(user)
             before = there.default_account if there else ""
             others = sorted({row[0] for row in self.rows if row[1] == user and row[0] != account})
-            if account == before and others:
+            if account == before and self.state.version >= inherit.SINCE and others:
                 away[user] = others[0]
                 self.defaults[user] = account
             going[key] = None
@@ -325,22 +325,21 @@ class _Compiler:
         whole: list[Key] = []
         parts: list[Key] = []
         last: list[Key] = []
-        leaving: dict[Key, None] = {}
         for key in self.removed:
-            if key[1] and not self.goes_whole(key):
+            if key[1] and not self.goes_whole(key) or key[1] and self.one_by_one(key):
                 parts.append(key)
-            elif key[1] and self.leaves_only_as_a_whole(key):
-                leaving[("", key[1], "")] = None
             elif key[1]:
                 # Slurm 24.11 does not part with the default account while the user has others.
                 (last if self.is_default(key) else whole).append(key)
         commands = self.delete_users(whole, True) + self.delete_users(parts, False) + self.delete_users(last, True)
-        commands += [Command("delete", "default", self.cluster, tuple(leaving))] if leaving else []
         return commands + self.remove_accounts()
 
-    def leaves_only_as_a_whole(self, key: Key) -> bool:
-        """22.05 takes a user's other rows in her default account for accounts that she still has, unless all go."""
-        return self.state.version < inherit.SINCE and self.is_default(key) and (key[0], key[1]) in self.with_partitions
+    def one_by_one(self, key: Key) -> bool:
+        """22.05 refuses a command that removes a row that is marked as default beside one that is not, whosever; which
+        rows of a default account are marked cannot be read.
+        """
+        old = self.state.version < inherit.SINCE
+        return old and self.is_default(key) and (key[0], key[1]) in self.with_partitions
 
     def is_default(self, key: Key) -> bool:
         """Once the defaults are set."""
@@ -353,15 +352,16 @@ class _Compiler:
         return {row for row in self.rows if row[:2] == key[:2]} <= self.gone
 
     def delete_users(self, keys: t.Iterable[Key], whole: bool) -> list[Command]:
-        groups: dict[tuple[str, str | None], list[Key]] = {}
+        groups: dict[tuple[str, str | None, str], list[Key]] = {}
         for account, user, partition in keys:
-            target = groups.setdefault((account, None if whole else partition), [])
+            alone = user if self.one_by_one((account, user, partition)) else ""
+            target = groups.setdefault((account, None if whole else partition, alone), [])
             item = (account, user, "" if whole else partition)
             if item not in target[-1:]:
                 target.append(item)
         return [
             Command("delete", "user", self.cluster, tuple(items), (), partition)
-            for (_account, partition), items in groups.items()
+            for (_account, partition, _alone), items in groups.items()
         ]
 
     def remove_accounts(self) -> list[Command]:

@@ -259,15 +259,21 @@ def test_on_22_05_a_default_qos_of_an_account_does_not_look_at_rows_of_users():
 @pytest.mark.parametrize(
     ("version", "expected"),
     [
-        ((24, 11), ["delete user where name=al account=foo cluster=c1"]),
+        ((24, 11), ["delete user where name=al,bo account=foo cluster=c1"]),
         (
             (22, 5),
-            ["delete user where name=al cluster=c1"],
+            [
+                "delete user where name=al account=foo cluster=c1 partition=",
+                "delete user where name=al account=foo cluster=c1 partition=gpu",
+                "delete user where name=bo account=foo cluster=c1 partition=",
+                "delete user where name=bo account=foo cluster=c1 partition=gpu",
+            ],
         ),
     ],
 )
 def test_a_user_with_a_row_for_a_partition_goes(version, expected):
-    state = world({"foo": ("root", {})}, {"al": ("foo", {"foo": {}, ("foo", "gpu"): {}})}, version)
+    places = {"foo": {}, ("foo", "gpu"): {}}
+    state = world({"foo": ("root", {})}, {"al": ("foo", places), "bo": ("foo", places)}, version)
     assert commands(state, ["foo"], [account("foo")], exclusive=True, max_removals=9) == expected
 
 
@@ -291,7 +297,7 @@ def test_who_leaves_does_not_share_a_command_with_who_stays_elsewhere():
 
 
 class TestRowsOfADefaultAccount:
-    """Slurm marks all rows of a user in an account as default at once, and then parts with none of them alone."""
+    """24.11 marks all rows of a user in an account as default at once, and then parts with none of them alone."""
 
     TREE = {"foo": ("root", {}), "ml": ("foo", {})}
 
@@ -317,6 +323,7 @@ class TestRowsOfADefaultAccount:
             "modify user where name=al cluster=c1 set DefaultAccount=ml",
         ]
 
-    def test_have_nowhere_to_go_without_another_account(self):
+    def test_need_no_detour_before_23_11_or_without_another_account(self):
         one = ["delete user where name=al account=ml cluster=c1 partition=gpu"]
+        assert self.deleted_and_moved("ml", ["foo", "ml", ("ml", "gpu")], ["foo", "ml"], (22, 5)) == one
         assert self.deleted_and_moved("ml", ["ml", ("ml", "gpu")], ["ml"]) == one
