@@ -73,6 +73,7 @@ class _Planner:
         self.default_fits(removed)
         if self.problems:
             raise Refused(self.problems, {"removals": self.too_many} if self.too_many else {})
+        self.warn_of_paths()
         self.accounts()
         self.users()
         self.coordinators()
@@ -80,6 +81,13 @@ class _Planner:
         for key in removed:
             self.plan.add(row_change(REMOVE, key))
         return self.plan
+
+    def warn_of_paths(self) -> None:
+        stale = [label(key) for key in lineage.outdated(self.state) if key[0] in self.scope.now]
+        if stale:
+            self.plan.warnings.append(
+                f"Slurm has old paths of {_some(stale)}; see 'Paths that are out of date' in docs/accounting.md"
+            )
 
     # What the arguments refer to must exist
 

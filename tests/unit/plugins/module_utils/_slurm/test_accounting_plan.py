@@ -383,6 +383,11 @@ class TestPathsThatAreOutOfDate:
             self.state(), *given, **options
         )
 
+    def test_are_told_of(self):
+        made = plan(self.state(), ["foo"], [account("foo")])
+        assert "Slurm has old paths of user alice in ml;" in made.warnings[0]
+        assert plan(self.state(), ["bar"], [account("bar")]).warnings == []
+
     def test_do_not_matter_where_they_go_as_well(self):
         given = (["foo"], [account("foo")])
         assert plan(self.state(), *given, exclusive=True, max_removals=9).changed
