@@ -20,8 +20,9 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired impo
 
 FIRST = 25
 GROWTH = 4
-# A command that is ended half-way leaves the server at work; this is for one that hangs.
-TIMEOUT = 900.0
+# A command that is ended half-way leaves the server at work; this is for one that hangs. sacctmgr itself gives up on
+# an answer after 900 s.
+TIMEOUT = 960.0
 _PASSES = 4
 _PAUSE = 2.0
 _SHOWN = 20
