@@ -178,8 +178,7 @@ class Cluster:
         )
         for network in rest:
             self.engine("network", "connect", *self._attach(host, network), self.network(network), name)
-        for source, target in inventory.files_for(host, spec, self.state).items():
-            self.engine("cp", str(source), f"{name}:{target}")
+        self.engine.put(name, inventory.files_for(host, spec, self.state))
 
     def _attach(self, host: str, network: str) -> list[str]:
         return [

@@ -62,7 +62,7 @@ def build(engine: Engine, codename: str) -> str:
         # The build alone may use the machine's own network: where the bridge has no way out, packages still come.
         container = engine("create", "--network", "host", "--label", BUILDER, base, "/bin/sh", "/provision.sh")
         try:
-            engine("cp", str(PROVISION), f"{container}:/provision.sh")
+            engine.put(container, {PROVISION: "/provision.sh"})
             done = subprocess.run(
                 [*engine.prefix, "docker", "start", "--attach", container],
                 stdin=subprocess.DEVNULL,
