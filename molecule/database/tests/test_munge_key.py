@@ -125,10 +125,13 @@ def test_no_job_is_lost_and_a_running_srun_survives(rotated):
     states = said("login", "sacct", "-nXP", "--name", NAME, "-o", "state", user="alice").split()
     assert len(states) >= 10
     assert set(states) == {"COMPLETED"}
-    wait_for(
-        lambda: {state(node) for node in ("gpu1", "gpu2", "gpu3")} == {"idle|none"},
-        what=lambda: said("ctl", "sinfo", "-haN", "-o", "%N|%T|%E"),
-    )
+    seen: list[set[str]] = []
+
+    def idle() -> bool:
+        seen.append({state(node) for node in ("gpu1", "gpu2", "gpu3")})
+        return seen[-1] == {"idle|none"}
+
+    wait_for(idle, what=lambda: f"idle nodes instead of {seen[-1]}")
 
 
 def test_the_key_is_in_no_output(rotated):
