@@ -58,7 +58,7 @@ snapshot restore: venv ## Keep the hosts' state under N=name, or go back to it
 # --- tests ------------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: ## All tests, on both Debian releases
+test: ## All tests on both Debian releases; ALL=1 also the long ones, and each on both
 	@tests/test.sh
 
 .PHONY: lint

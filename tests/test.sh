@@ -5,14 +5,21 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH=$PATH:/usr/sbin:/sbin
 
-# A lane is a testbed of its own. The first scenario of each release also tries what the others start from.
-# By hand, since they take as long again: make scenario S=limits, scheduler, database, adopt.
+# A lane is a testbed of its own. The first scenario of each release also tries what the others start from. What is about
+# our own code more than about Slurm's runs on one release here, else this takes twice as long; ALL=1 has everything on
+# both, and so has make scenario S=name DEBIAN=12 or 13, one by one.
 declare -A LANES=(
     [test-12]="default onboard"
-    [test-12b]="onboard_faults accounting"
-    [test-13]="default onboard"
-    [test-13b]="onboard_faults accounting"
+    [test-12b]="accounting scheduler adopt"
+    [test-13]="default onboard accounting"
+    [test-13b]="onboard_faults fairshare"
 )
+if [ "${ALL:-}" = 1 ]; then
+    for release in 12 13; do
+        LANES[test-$release]="default onboard accounting adopt database"
+        LANES[test-${release}b]="onboard_faults limits scheduler fairshare"
+    done
+fi
 times=$(mktemp -d)
 
 finish() {
