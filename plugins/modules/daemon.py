@@ -69,6 +69,11 @@ options:
     description:
       - Local TCP port that must accept connections.
     type: int
+  settled:
+    description:
+      - Seconds that the main process must have run, for a service that tells nobody when it is ready and ends when it cannot work.
+    type: int
+    default: 0
   readback:
     description:
       - A command whose output tells whether the service runs with what is on disk; asked before a decision, and again at the end.
@@ -175,6 +180,7 @@ def argument_spec() -> dict[str, t.Any]:
         "ready": {"type": "list", "elements": "str", "default": []},
         "ready_pattern": {"type": "str", "default": ""},
         "ready_port": {"type": "int"},
+        "settled": {"type": "int", "default": 0},
         "readback": {"type": "list", "elements": "str", "default": []},
         "readback_pattern": {"type": "str", "default": ""},
         "reload": {"type": "bool", "default": False},
@@ -205,6 +211,11 @@ def reasons(
     if pending and not found:
         found.append("its files would change")
     return found
+
+
+def settled(unit: _systemd.Unit, seconds: int, now: float) -> bool:
+    """Whether the main process has run for so long. Pure."""
+    return not seconds or (unit.started is not None and now - unit.started >= seconds)
 
 
 def may_reload(unit: _systemd.Unit, why: t.Sequence[str]) -> bool:
@@ -305,6 +316,8 @@ class Service:
                 break
             if unit.running:
                 good, said = self.ready()
+                if good and not settled(unit, self.params["settled"], time.time()):
+                    good, said = False, f"it has not yet run for {self.params['settled']} s"
                 # After a reload the old process may answer for a moment, or for good if it refused the files.
                 if good and self.older(unit):
                     good, said = False, "it still runs with the files of before"

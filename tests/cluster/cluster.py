@@ -17,7 +17,7 @@ import time
 
 import inventory
 from converge import converged, keep
-from definition import address, definition, gateway, state
+from definition import address, definition, gateway, shared, state
 from engine import BUILDER, LABEL, REPO, ClusterError, Engine, phase, root, run
 from image import build
 
@@ -170,6 +170,9 @@ class Cluster:
             *[f"--device-cgroup-rule=c 195:{number} rwm" for number in range(spec.get("gpus", 0))],
             *(["--publish", f"127.0.0.1:{spec['ssh_port']}:22"] if spec["published"] else []),
             *others,
+            # The volume has no name: it goes with its host.
+            *([f"--volume={shared(self.spec)[host]}"] if host in shared(self.spec) else []),
+            *([f"--volumes-from={self.container(spec['shares']['of'])}"] if "shares" in spec else []),
             *self._attach(host, first),
             "--network",
             self.network(first),
@@ -237,6 +240,8 @@ class Cluster:
         there = self.running()
         if not there:
             raise ClusterError("no cluster is up: `make up` first")
+        if shared(self.spec):
+            raise ClusterError("what hosts share would not be in the snapshot")
         with phase(f"snapshot {name}"):
             for host in self.spec["hosts"]:
                 change = json.dumps({"release": there["release"]})

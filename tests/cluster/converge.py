@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-from definition import inventory_folder
+from definition import inventory_folder, shared
 from engine import BUILD, REPO, ClusterError, phase
 from image import tag
 from inventory import identity
@@ -90,10 +90,12 @@ def converged(cluster, release: str) -> None:
     """A cluster on which site.yml has run: from a snapshot where one is current, else from bare hosts."""
     cluster.refuse_second()
     name, _prefix = _name(cluster, release)
-    if cluster.has_snapshot(name):
+    whole = not shared(cluster.spec)
+    if whole and cluster.has_snapshot(name):
         cluster.restore(name)
         return
     cluster.up(release)
     with phase("site.yml on bare hosts"):
         play("playbooks/site.yml", quiet=True)
-    keep(cluster, release)
+    if whole:
+        keep(cluster, release)

@@ -36,6 +36,11 @@ def definition(name: str | None = None) -> dict:
     name = name or testbed()
     if name not in spec["testbeds"]:
         raise ClusterError(f"no testbed {name!r} in cluster.yml; there are: {', '.join(spec['testbeds'])}")
+    optional = spec.pop("optional")
+    for host in filter(None, os.environ.get("TENANCY_HOSTS", "").split(",")):
+        if host not in optional:
+            raise ClusterError(f"TENANCY_HOSTS: no optional host {host!r} in cluster.yml; there are: {', '.join(optional)}")
+        spec["hosts"][host] = optional[host]
     slot = spec["testbeds"][name]
     for network in spec["networks"].values():
         network["ipv4"] = f"172.29.{16 * slot + network['number']}.0/24"
@@ -52,6 +57,11 @@ def address(spec: dict, host: str, network: str, version: int = 4) -> str:
     # The number reads the same in both families: .21 and ::21.
     number = spec["hosts"][host]["number"]
     return str(subnet.network_address + (int(str(number), 16) if version == 6 else number))
+
+
+def shared(spec: dict) -> dict[str, str]:
+    """Host -> directory that others see as theirs."""
+    return {it["shares"]["of"]: it["shares"]["path"] for it in spec["hosts"].values() if "shares" in it}
 
 
 def gateway(spec: dict, network: str) -> str:

@@ -92,6 +92,7 @@ def write(spec: dict, state: pathlib.Path) -> None:
     for parent, children in spec["parents"].items():
         groups[parent] = {"children": {child: {} for child in children}}
     everything = {
+        **{key: value for it in spec["hosts"].values() for key, value in it.get("variables", {}).items()},
         "ansible_user": "root",
         "ansible_python_interpreter": "/usr/bin/python3",
         "ansible_ssh_common_args": f"-F {state / 'ssh_config'}",

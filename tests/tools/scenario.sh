@@ -19,6 +19,11 @@ export TENANCY_INVENTORY MOLECULE_EPHEMERAL_DIRECTORY
 rm -rf "$MOLECULE_EPHEMERAL_DIRECTORY"
 mkdir -p "$MOLECULE_EPHEMERAL_DIRECTORY"
 [ "$1" != default ] || start=bare
+# What two controllers share is in no snapshot.
+if [ "$1" = failover ]; then
+    start=bare
+    export TENANCY_HOSTS=ctl2
+fi
 # The last two are for the suites of tests/integration.
 exec env TENANCY_START="$start" TENANCY_CLUSTER=demo \
     TENANCY_CTL_EXEC="[\"ssh\", \"-F\", \"$PWD/.build/cluster/$TENANCY_TESTBED/ssh_config\", \"ctl\"]" \

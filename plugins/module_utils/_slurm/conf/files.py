@@ -42,6 +42,13 @@ def cluster(
             "the inventory defines no compute node, and a slurm.conf without nodes would drop every job; "
             "check the group slurm_compute"
         )
+    if len(spec["controllers"]) > 1 and not spec.get("state_shared"):
+        names = ", ".join(str(item.get("name")) for item in spec["controllers"])
+        raise ConfigError(
+            f"there are several controllers ({names}), and a backup that does not see the primary's {spec['state_dir']} would start "
+            "without its jobs and kill them; put slurm_config_state_dir on storage that all of them mount, and say so: "
+            "slurm_config_state_shared: true"
+        )
     nodes = node_lines.build(definitions)
     tree = topology.build(nodes, spec.get("switches") or [])
     parts, longest = partition_lines.build(
@@ -81,6 +88,7 @@ def database(spec: t.Mapping[str, t.Any], version: Version) -> str:
         "AuthType": "auth/munge",
         "DbdHost": spec.get("host"),
         "DbdAddr": spec.get("address"),
+        "DbdBackupHost": spec.get("backup_host"),
         "SlurmUser": spec.get("user"),
         "LogFile": f"{spec.get('log_dir')}/slurmdbd.log",
         "DebugLevel": "info",
@@ -128,6 +136,7 @@ def _slurm_defaults(
         # Who may use what.
         "AccountingStorageType": "accounting_storage/slurmdbd",
         "AccountingStorageHost": spec["database_host"],
+        "AccountingStorageBackupHost": spec.get("database_backup_host"),
         "AccountingStorageEnforce": ",".join(refused.ENFORCE),
         "AccountingStorageTRES": node_lines.tres(nodes, spec.get("tres_extra") or []),
         "EnforcePartLimits": "ALL",

@@ -119,9 +119,28 @@ def service(monkeypatch, units, answers, **params):
     monkeypatch.setattr(daemon.time, "sleep", clock.sleep)
     monkeypatch.setattr(daemon._systemd, "read", lambda name: units[min(int(clock.now / daemon.POLL), len(units) - 1)])
     monkeypatch.setattr(daemon._systemd, "journal", lambda name: "fatal: no munge")
-    found = daemon.Service({"name": "x", "files": [], "timeout": 10, "search_path": [], **params})
+    found = daemon.Service({"name": "x", "files": [], "timeout": 10, "settled": 0, "search_path": [], **params})
     monkeypatch.setattr(found, "ready", lambda: answers[min(int(clock.now / daemon.POLL), len(answers) - 1)])
     return found
+
+
+@pytest.mark.parametrize(
+    ("started", "seconds", "expected"),
+    [(1000.0, 0, True), (None, 0, True), (1000.0, 3, True), (1002.0, 3, False), (None, 3, False)],
+)
+def test_a_service_that_tells_nobody_has_to_run_for_a_while(started, seconds, expected):
+    assert daemon.settled(unit(started=started), seconds, 1003.0) is expected
+
+
+def test_one_that_ends_and_begins_again_is_not_ready(monkeypatch):
+    units = [unit(started=time.time()), unit(started=time.time()), unit(started=time.time() - 60)]
+    waited = service(monkeypatch, units, [(True, "")] * 3)
+    waited.params["settled"] = 30
+    waited.wait()
+    with pytest.raises(daemon.NotReady, match="it has not yet run for 30 s"):
+        late = service(monkeypatch, [unit(started=time.time())], [(True, "")])
+        late.params["settled"] = 30
+        late.wait()
 
 
 def test_waits_until_it_is_ready(monkeypatch):

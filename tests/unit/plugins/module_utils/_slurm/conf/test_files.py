@@ -171,6 +171,39 @@ def test_options_fold_case_override_defaults_and_remove_them(spec, definitions):
     assert len([line for line in conf.splitlines() if line.lower().startswith("returntoservice=")]) == 1
 
 
+TWO = [{"name": "ctl", "address": "172.29.20.10"}, {"name": "ctl2", "address": "172.29.20.12"}]
+
+
+def test_a_second_controller_needs_shared_state(spec, definitions):
+    spec["controllers"] = TWO
+    with pytest.raises(ConfigError, match=r"ctl, ctl2.*slurm_config_state_shared: true"):
+        files.cluster(spec, V2411, definitions)
+    # One alone shares with nobody, whatever is said.
+    assert files.cluster({**spec, "controllers": TWO[:1]}, V2411, definitions)
+
+
+@pytest.mark.parametrize("release", [V2205, V2411])
+def test_the_backups_come_second(spec, definitions, release):
+    alone = files.cluster(spec, release, definitions)["slurm.conf"]
+    assert value(alone, "AccountingStorageBackupHost") is None
+    spec |= {"controllers": TWO, "state_shared": True, "database_backup_host": "172.29.20.12"}
+    conf = files.cluster(spec, release, definitions)["slurm.conf"]
+    assert [it["slurmctldhost"] for it in records(conf, "SlurmctldHost")] == [
+        "ctl(172.29.20.10)", "ctl2(172.29.20.12)",
+    ]  # fmt: skip
+    assert value(conf, "AccountingStorageHost") == "172.29.20.10"
+    assert value(conf, "AccountingStorageBackupHost") == "172.29.20.12"
+    assert int(value(conf, "SlurmctldTimeout")) == 120
+
+
+@pytest.mark.parametrize(("backup", "expected"), [("", None), (None, None), ("ctl2", "ctl2")])
+def test_slurmdbd_knows_its_backup(backup, expected):
+    spec = {"host": "ctl", "address": "172.29.20.10", "backup_host": backup, "storage_host": "172.29.20.10"}
+    for release in (V2205, V2411):
+        text = files.database(spec, release)
+        assert (value(text, "DbdHost"), value(text, "DbdBackupHost")) == ("ctl", expected)
+
+
 @pytest.mark.parametrize("key", ["cluster_name", "controllers", "database_host", "partitions"])
 def test_what_must_not_be_missing(spec, definitions, key):
     spec[key] = None
