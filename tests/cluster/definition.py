@@ -39,7 +39,9 @@ def definition(name: str | None = None) -> dict:
     optional = spec.pop("optional")
     for host in filter(None, os.environ.get("TENANCY_HOSTS", "").split(",")):
         if host not in optional:
-            raise ClusterError(f"TENANCY_HOSTS: no optional host {host!r} in cluster.yml; there are: {', '.join(optional)}")
+            raise ClusterError(
+                f"TENANCY_HOSTS: no optional host {host!r} in cluster.yml; there are: {', '.join(optional)}"
+            )
         spec["hosts"][host] = optional[host]
     slot = spec["testbeds"][name]
     for network in spec["networks"].values():
