@@ -23,7 +23,7 @@ import signal
 from ansible.plugins.callback import CallbackBase
 
 KEPT = (
-    "changed", "commands", "plan", "diff", "msg", "proven", "results", "applied", "remaining", "blocked", "blocks",
+    "changed", "commands", "plan", "diff", "msg", "proven", "results", "applied", "remaining", "saved", "blocked", "blocks",
     "still_blocked", "jobs", "documents", "findings", "tenants",
 )  # fmt: skip
 
