@@ -23,7 +23,7 @@ extends_documentation_fragment:
   - gpuops.tenancy.attributes.actiongroup_slurm
   - gpuops.tenancy.slurm
   - gpuops.tenancy.slurm.saving
-  - gpuops.tenancy.slurm_fields.tree
+  - gpuops.tenancy.slurm_fields_tree
 attributes:
   check_mode:
     support: full

@@ -22,7 +22,7 @@ extends_documentation_fragment:
   - gpuops.tenancy.attributes.actiongroup_slurm
   - gpuops.tenancy.slurm
   - gpuops.tenancy.slurm.saving
-  - gpuops.tenancy.slurm_fields.qos
+  - gpuops.tenancy.slurm_fields_qos
 attributes:
   check_mode:
     support: full

@@ -21,7 +21,7 @@ extends_documentation_fragment:
   - gpuops.tenancy.attributes.actiongroup_slurm
   - gpuops.tenancy.slurm
   - gpuops.tenancy.slurm.saving
-  - gpuops.tenancy.slurm_fields.user
+  - gpuops.tenancy.slurm_fields_user
 attributes:
   check_mode:
     support: full

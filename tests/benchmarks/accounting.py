@@ -11,22 +11,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cluster"))
-import subprocess
 
-from cluster import Cluster
-from converge import converged
-from definition import definition
-from engine import REPO, ClusterError, Engine
+from engine import REPO, ClusterError
 from remote import said, ssh_argv
+from server import measured
 
 CLUSTER = "demo"
 SIZES = (100, 1000, 10000)
@@ -251,6 +248,15 @@ def summary(rows: list[dict]) -> dict:
     return result
 
 
+def measure_all(sizes: list[int]) -> dict:
+    install()
+    rows, there = [], []
+    for size in sorted(sizes):
+        rows.append(measure(size, there))
+        print(" ".join(f"{key}={shown(value)}" for key, value in rows[-1].items()), flush=True)
+    return summary(rows)
+
+
 def shown(value: object) -> object:
     if isinstance(value, float):
         return round(value, 2)
@@ -263,28 +269,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=lambda text: [int(item) for item in text.split(",")], default=list(SIZES))
     args = parser.parse_args()
-    engine = Engine()
-    try:
-        engine.start()
-        cluster = Cluster(definition(), engine)
-        ours_to_end = cluster.running() is None
-        if ours_to_end:
-            converged(cluster, os.environ.get("TENANCY_DEBIAN", "12"))
-        try:
-            install()
-            rows, there = [], []
-            for size in sorted(args.sizes):
-                rows.append(measure(size, there))
-                print(" ".join(f"{key}={shown(value)}" for key, value in rows[-1].items()), flush=True)
-            result = summary(rows)
-        finally:
-            if ours_to_end:
-                cluster.down()
-                engine.stop()
-    except (ClusterError, AssertionError) as error:
-        print(f"accounting: {error}", file=sys.stderr)
-        return 1
-    print(json.dumps(shown(result)))
+    print(json.dumps(shown(measured("accounting", lambda: measure_all(args.sizes)))))
     return 0
 
 

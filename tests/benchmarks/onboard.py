@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import pathlib
 import sys
 import tempfile
@@ -21,13 +20,11 @@ import yaml
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cluster"))
 sys.path.insert(0, str(HERE))
-from cluster import Cluster
-from converge import converged
 from counting import counting_bin, processes
-from definition import definition
-from engine import ClusterError, Engine
+from engine import ClusterError
 from recorded import Run, playbook
 from remote import said
+from server import measured
 
 USERS, TEAMS = 1000, 10
 # Enough calls for a stable mean, few enough to wait for.
@@ -140,23 +137,8 @@ def main() -> int:
     parser.add_argument("--users", type=int, default=USERS)
     parser.add_argument("--teams", type=int, default=TEAMS)
     args = parser.parse_args()
-    engine = Engine()
-    try:
-        engine.start()
-        cluster = Cluster(definition(), engine)
-        ours = cluster.running() is None
-        if ours:
-            converged(cluster, os.environ.get("TENANCY_DEBIAN", "12"))
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                figures = measure(args.users, args.teams, pathlib.Path(folder))
-        finally:
-            if ours:
-                cluster.down()
-                engine.stop()
-    except (ClusterError, AssertionError) as error:
-        print(f"onboard: {error}", file=sys.stderr)
-        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        figures = measured("onboard", lambda: measure(args.users, args.teams, pathlib.Path(folder)))
     print(f"one run of onboard.yml: {figures['seconds']} s, {figures['sacctmgr_processes']} sacctmgr processes")
     print(
         f"a second one, nothing to do: {figures['second_run_seconds']} s, {figures['second_run_sacctmgr_processes']} sacctmgr processes"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, gpuops.tenancy contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes plugins/doc_fragments/slurm_fields.py from the table of fields.
+"""Writes plugins/doc_fragments/slurm_fields_*.py from the table of fields.
 
 Without argument the file is written; with --check nothing is written, and the exit status says whether it is current.
 """
@@ -50,11 +50,12 @@ def outputs() -> dict:
     # Makes the collection importable from a checkout in any folder.
     runpy.run_path(str(ROOT / "tests" / "unit" / "conftest.py"))
     options = importlib.import_module(PACKAGE + ".options")
-    parts = []
+    found = {}
     for name, given in options.FRAGMENTS.items():
         text = yaml.dump({"options": documented(given)}, Dumper=Dumper, sort_keys=False, width=110, allow_unicode=True)
-        parts.append(f'    {name.upper()} = r"""\n{text}"""\n')
-    return {ROOT / "plugins" / "doc_fragments" / "slurm_fields.py": HEADER + "\n".join(parts)}
+        path = ROOT / "plugins" / "doc_fragments" / f"slurm_fields_{name}.py"
+        found[path] = f'{HEADER}    DOCUMENTATION = r"""\n{text}"""\n'
+    return found
 
 
 def main(argv: list) -> int:

@@ -17,7 +17,7 @@ from definition import address, definition
 from recorded import module, start_module
 from remote import on, said, wait_for
 
-CROWD = 400
+CROWD = 150
 SLOW = "/opt/slow-all"
 
 
@@ -148,9 +148,9 @@ class Network:
 def test_it_goes_away_in_the_middle(tenant, what):
     name = tenant(f"gone-{what}")
     fault = Network() if what == "network" else Service(what)
+    params = arguments(name, CROWD)
     # Small portions: one is written at any moment.
-    params = arguments(name, CROWD, server_seconds=0.01)
-    run = start_module(fault.host, "slurm_accounting", params)
+    run = start_module(fault.host, "slurm_accounting", {**params, "server_seconds": 0.01})
     try:
         wait_for(lambda: 0 < there(name) < CROWD, what="the first users")
         ended = fault.cut(run)

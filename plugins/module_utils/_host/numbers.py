@@ -7,12 +7,11 @@ A number belongs to a name for good: whoever got a departed user's number would 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
 import typing as t
 
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _files
 from ansible_collections.gpuops.tenancy.plugins.module_utils._host.posix_users import Accounts, UsersError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, Change, Plan
 
@@ -94,22 +93,6 @@ def _next(taken: t.Mapping[int, str], uid_min: int, uid_max: int) -> int | None:
 
 def write(path: str, ledger: t.Mapping[int, str]) -> None:
     """The whole ledger at once, on the disk before anybody is given a number of it."""
-    directory = os.path.dirname(path)
-    os.makedirs(directory, mode=0o755, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=".numbers-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
-            json.dump({"numbers": {str(number): ledger[number] for number in sorted(ledger)}}, handle, indent=1)
-            handle.write("\n")
-            os.fchmod(handle.fileno(), 0o644)
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.rename(temporary, path)
-        folder = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    numbers = {str(number): ledger[number] for number in sorted(ledger)}
+    _files.write(path, json.dumps({"numbers": numbers}, indent=1) + "\n", 0o644)

@@ -15,7 +15,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes impo
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import Command
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.compile import compile_plan
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, converge, printable
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, once
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Key, State
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.plan import make_plan
 
@@ -67,7 +67,7 @@ def carry_out(
     client: Client,
     lock: Lock | None,
 ) -> dict[str, t.Any]:
-    """One run. A check reads without the lock; anything that may write holds it from before the first reading.
+    """One run.
 
     :param build: what is wanted, for a state that was read.
     """
@@ -79,12 +79,20 @@ def carry_out(
         guard=guard.plan,
         last_look=guard.command,
     )
-    if check_mode or lock is None:
-        result = _run(work, params, check_mode, client, ())
-    else:
-        with lock:
-            result = _run(work, params, check_mode, client, lock.fds)
-    return {**result, "saved": guard.files}
+    state, plan, commands = once(client, work, check_mode, lock, float(params.get("server_seconds") or 6))
+    warnings = list(plan.warnings)
+    if check_mode and plan.changed:
+        warnings += _what_would_refuse(client, plan)
+    return {
+        "changed": plan.changed,
+        "plan": plan.as_list(),
+        "diff": render.diff(state, plan),
+        "commands": commands,
+        "unmanaged": plan.unmanaged,
+        "blocked": plan.blocked,
+        "saved": guard.files,
+        "warnings": warnings,
+    }
 
 
 class Guard:
@@ -110,32 +118,6 @@ class Guard:
             raise SlurmError(
                 f"account {', '.join(left[:_SHOWN])} appeared below what was to be removed; run again to see it planned"
             )
-
-
-def _run(
-    work: Work, params: t.Mapping[str, t.Any], check_mode: bool, client: Client, pass_fds: t.Sequence[int]
-) -> dict[str, t.Any]:
-    state = work.read()
-    plan = t.cast(AccountingPlan, work.plan(state))
-    result = _result(state, plan)
-    if check_mode or not plan.changed:
-        result["commands"] = [printable(client, command) for command in compile_plan(state, plan)]
-        if plan.changed:
-            result["warnings"] = plan.warnings + _what_would_refuse(client, plan)
-        return result
-    result["commands"] = converge(client, work, state, plan, pass_fds, float(params.get("server_seconds") or 6))
-    return result
-
-
-def _result(state: State, plan: AccountingPlan) -> dict[str, t.Any]:
-    return {
-        "changed": plan.changed,
-        "plan": plan.as_list(),
-        "diff": render.diff(state, plan),
-        "unmanaged": plan.unmanaged,
-        "blocked": plan.blocked,
-        "warnings": plan.warnings,
-    }
 
 
 def _what_would_refuse(client: Client, plan: AccountingPlan) -> list[str]:

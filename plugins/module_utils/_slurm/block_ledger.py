@@ -14,9 +14,9 @@ import json
 import os
 import re
 import stat
-import tempfile
 import typing as t
 
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _files
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import SlurmError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Key
 
@@ -101,24 +101,7 @@ def write(cluster: str, ledger: Ledger) -> None:
     try:
         with contextlib.suppress(FileExistsError):
             os.mkdir(DIRECTORY, 0o700)
-        # mkstemp makes it 0600.
-        fd, temporary = tempfile.mkstemp(prefix=".blocks-", dir=DIRECTORY)
-        try:
-            with os.fdopen(fd, "w", encoding="utf-8") as handle:
-                json.dump(encode(ledger), handle, indent=1, sort_keys=True)
-                handle.write("\n")
-                handle.flush()
-                os.fsync(handle.fileno())
-            os.replace(temporary, name)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
-        directory = os.open(DIRECTORY, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        _files.write(name, json.dumps(encode(ledger), indent=1, sort_keys=True) + "\n")
     except OSError as exc:
         raise LedgerError(f"cannot write the record of blocks {name}: {exc.strerror}; nothing was changed") from exc
 

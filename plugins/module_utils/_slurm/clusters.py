@@ -11,7 +11,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, C
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import values
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, columns
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import Command
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, converge, printable
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, once
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
 
 
@@ -20,31 +20,19 @@ def reconcile(params: t.Mapping[str, t.Any], check_mode: bool, client: Client, l
         name = values.check_name("cluster", params["name"])
     except values.ValueProblem as exc:
         raise Refused([str(exc)]) from exc
-    if check_mode or lock is None:
-        return _run(name, check_mode, client, ())
-    with lock:
-        return _run(name, check_mode, client, lock.fds)
-
-
-def make_plan(known: t.Container[str], name: str) -> Plan:
-    return Plan([] if name in known else [Change(ADD, f"cluster {name}")])
-
-
-def _run(name: str, check_mode: bool, client: Client, pass_fds: t.Sequence[int]) -> dict[str, t.Any]:
     work = Work(
         read=lambda: client.read_text(["show", "cluster", columns(("cluster",))]).split(),
         plan=lambda known: make_plan(known, name),
         compile=lambda known, plan: [Command("add", "cluster", "", ((name, "", ""),))] if plan.changed else [],
     )
-    known = work.read()
-    plan = work.plan(known)
-    if check_mode or not plan.changed:
-        commands = [printable(client, command) for command in work.compile(known, plan)]
-    else:
-        commands = converge(client, work, known, plan, pass_fds)
+    _known, plan, commands = once(client, work, check_mode, lock)
     return {
         "changed": plan.changed,
         "plan": plan.as_list(),
         "diff": plan.diff("clusters (now)", "clusters (wanted)"),
         "commands": commands,
     }
+
+
+def make_plan(known: t.Container[str], name: str) -> Plan:
+    return Plan([] if name in known else [Change(ADD, f"cluster {name}")])

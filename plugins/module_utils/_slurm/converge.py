@@ -8,11 +8,13 @@ succeeded when a new reading yields an empty plan.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shlex
 import time
 import typing as t
 
+from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import Plan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError, Transient
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import Command
@@ -69,6 +71,22 @@ class Portions:
 
 def printable(client: Client, command: Command) -> str:
     return shlex.join(client.sacctmgr(command.words()))
+
+
+def once(
+    client: Client, work: Work, check_mode: bool, lock: Lock | None, target: float = 6.0
+) -> tuple[t.Any, t.Any, list[str]]:
+    """One run: the state before, the plan, and the commands of it, which are run unless it is a check.
+
+    A check reads without the lock; anything that may write holds it from before the first reading.
+    """
+    with contextlib.nullcontext() if check_mode or lock is None else lock:
+        state = work.read()
+        plan = work.plan(state)
+        if check_mode or not plan.changed:
+            return state, plan, [printable(client, command) for command in work.compile(state, plan)]
+        fds = lock.fds if lock else ()
+        return state, plan, converge(client, work, state, plan, fds, target)
 
 
 def converge(

@@ -18,6 +18,7 @@ import stat
 import tempfile
 import typing as t
 
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _files
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, Change
 
 HIDDEN = "********"
@@ -245,7 +246,7 @@ def _rename(pairs: t.Sequence[tuple[str, str]]) -> list[str]:
     for path, backup in kept:
         if backup is not None:
             os.unlink(backup)
-        _sync(os.path.dirname(path))
+        _files.sync(os.path.dirname(path))
     return [path for path, _backup in kept]
 
 
@@ -266,14 +267,6 @@ def _write(path: str, item: Item, secrets: t.Mapping[str, str], lenient: bool = 
 def _own(path: str, item: Item) -> None:
     os.chown(path, pwd.getpwnam(item.owner).pw_uid, grp.getgrnam(item.group).gr_gid)
     os.chmod(path, item.mode)
-
-
-def _sync(directory: str) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _existing(path: str) -> str:

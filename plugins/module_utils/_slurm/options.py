@@ -119,7 +119,7 @@ ACCOUNT: Options = one_or_list("account", "accounts", "Name of the account, uniq
 USER: Options = one_or_list("user", "users", "Name of the user.", ONE_USER)
 QOS: Options = one_or_list("QOS", "qos", "Name of the QOS.", ONE_QOS)
 
-# Doc fragment of gpuops.tenancy.slurm_fields -> options.
+# Doc fragment gpuops.tenancy.slurm_fields_NAME -> options.
 FRAGMENTS: dict[str, Options] = {"tree": TREE, "account": ACCOUNT, "user": USER, "qos": QOS}
 
 

@@ -9,9 +9,8 @@ import typing as t
 from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import saved
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, converge, printable
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, once
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.qos_definitions import (
-    Values,
     build,
     compile_plan,
     make_plan,
@@ -35,25 +34,12 @@ def reconcile(params: t.Mapping[str, t.Any], check_mode: bool, client: Client, l
         )
     else:
         work = Work(lambda: read(client), lambda state: make_plan(state, wanted), compile_plan)
-    if check_mode or lock is None:
-        return {**_run(work, wanted, check_mode, client, ()), "saved": files}
-    with lock:
-        return {**_run(work, wanted, check_mode, client, lock.fds), "saved": files}
-
-
-def _run(
-    work: Work, wanted: dict[str, Values], check_mode: bool, client: Client, pass_fds: t.Sequence[int]
-) -> dict[str, t.Any]:
-    state = work.read()
-    plan = work.plan(state)
-    if check_mode or not plan.changed:
-        commands = [printable(client, command) for command in compile_plan(state, plan)]
-    else:
-        commands = converge(client, work, state, plan, pass_fds)
+    state, plan, commands = once(client, work, check_mode, lock)
     return {
         "changed": plan.changed,
         "plan": plan.as_list(),
         "diff": plan.diff("QOS definitions (now)", "QOS definitions (wanted)"),
         "commands": commands,
         "unmanaged": [f"qos {name}" for name in sorted(set(state.qos) - set(wanted))],
+        "saved": files,
     }

@@ -14,10 +14,10 @@ import contextlib
 import json
 import os
 import re
-import tempfile
 import time
 import typing as t
 
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _files
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import info
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError
 
@@ -46,7 +46,8 @@ def keep(client: Client, directory: str = DIRECTORY) -> list[str]:
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         content = state(client, now)
-        files = [_write(directory, f"{name}.json", json.dumps(content, indent=1) + "\n")]
+        files = [os.path.join(directory, f"{name}.json")]
+        _files.write(files[0], json.dumps(content, indent=1) + "\n")
         if client.cluster:
             files.append(_dump(client, directory, f"{name}.dump", _rows(content)))
         _forget(directory, prefix)
@@ -91,9 +92,7 @@ def dump(client: Client, path: str) -> int:
 def _dump(client: Client, directory: str, name: str, rows: collections.Counter[str]) -> str:
     """The exit status of sacctmgr proves nothing: looked at before it counts."""
     path = os.path.join(directory, name)
-    fd, temporary = tempfile.mkstemp(prefix=".dump-", dir=directory)
-    os.close(fd)
-    try:
+    with _files.replacing(path) as temporary:
         rc = dump(client, temporary)
         with open(temporary, encoding="utf-8", errors="surrogateescape") as handle:
             text = handle.read()
@@ -104,40 +103,7 @@ def _dump(client: Client, directory: str, name: str, rows: collections.Counter[s
                 f"sacctmgr dump ended with status {rc} and without {sum(missing.values())} of {sum(rows.values())} rows ({names}), "
                 "so nothing is removed; look at the log of slurmdbd"
             )
-        _sync(temporary)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    _sync(directory)
     return path
-
-
-def _write(directory: str, name: str, text: str) -> str:
-    path = os.path.join(directory, name)
-    # mkstemp makes it 0600.
-    fd, temporary = tempfile.mkstemp(prefix=".json-", dir=directory)
-    try:
-        with os.fdopen(fd, "w", encoding="utf-8", errors="surrogateescape") as handle:
-            handle.write(text)
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    _sync(directory)
-    return path
-
-
-def _sync(path: str) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _forget(directory: str, prefix: str) -> None:
