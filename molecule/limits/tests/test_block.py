@@ -39,7 +39,8 @@ COLUMNS = "format=account,user,partition,qos,qosraw,defaultqos"
 def accounting() -> str:
     """What sacctmgr says of every association and user, with and without what is inherited."""
     asked = (["assoc", "wopi"], ["assoc", "wopi", COLUMNS], ["assoc"], ["assoc", COLUMNS], ["user"])
-    return "\n\n".join(said("ctl", "sacctmgr", "-nP", "show", *what) for what in asked)
+    # 22.05 lists them in the order of the tree's numbers, which a move there and back changes.
+    return "\n\n".join("\n".join(sorted(said("ctl", "sacctmgr", "-nP", "show", *what).splitlines())) for what in asked)
 
 
 def block(state: str = "blocked", *options: str, **arguments):

@@ -31,7 +31,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.block_plan i
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import AccountingChange, AccountingPlan
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import Command
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.compile import compile_plan
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.compile import compile_plan, parents_to_name
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.converge import Work, converge, printable
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Refused
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Key, State
@@ -140,12 +140,12 @@ def compile_rows(state: State, rows: AccountingPlan) -> list[Command]:
             if change.field == "qos":
                 found = values.difference_words(field, change.will)
             words.setdefault(change.key, []).extend(found)
-    return compile_plan(state, plain) + [
-        Command(
-            "modify", "user" if key[1] else "account", state.cluster, (key,), tuple(text), key[2] if key[1] else None
-        )
-        for key, text in words.items()
-    ]
+    commands = compile_plan(state, plain)
+    for key, text in words.items():
+        entity, partition = ("user", key[2]) if key[1] else ("account", None)
+        parents = parents_to_name(state.version, state.parents(), (key,), text)
+        commands.append(Command("modify", entity, state.cluster, (key,), tuple(text), partition, parents))
+    return commands
 
 
 def _really_blocks(client: Client, name: str) -> None:

@@ -33,6 +33,17 @@ def compile_plan(state: State, plan: AccountingPlan) -> list[Command]:
     return _Compiler(state, plan).run()
 
 
+def parents_to_name(
+    version: fields.Version, parents: t.Mapping[str, str], items: t.Iterable[Key], words: t.Iterable[str]
+) -> tuple[str, ...]:
+    """22.05's sacctmgr takes a new default QOS back if any row with the account's name does not list it, also rows of
+    users with a list and a default of their own, blocked ones among them. Only an account has a parent.
+    """
+    if version >= inherit.SINCE or not any(word.startswith("DefaultQOS=") for word in words):
+        return ()
+    return tuple(sorted({parents[account] for account, user, _partition in items if not user}))
+
+
 class _Compiler:
     def __init__(self, state: State, plan: AccountingPlan) -> None:
         self.state = state
@@ -278,17 +289,9 @@ class _Compiler:
         for (is_user, partition, words), items in sorted(groups.items(), key=lambda item: item[0][0]):
             for part in self.exact(items) if is_user else [items]:
                 entity = "user" if is_user else "account"
-                parents = () if is_user else self.parents_to_name(part, words)
+                parents = parents_to_name(self.state.version, self.parents, part, words)
                 commands.append(Command("modify", entity, self.cluster, tuple(part), words, partition, parents))
         return commands
-
-    def parents_to_name(self, items: t.Iterable[Key], words: t.Iterable[str]) -> tuple[str, ...]:
-        """22.05's sacctmgr takes a new default QOS back if any row with the account's name does not list it, also rows
-        of users with a list and a default of their own, blocked ones among them. Only an account has a parent.
-        """
-        if self.state.version >= inherit.SINCE or not any(word.startswith("DefaultQOS=") for word in words):
-            return ()
-        return tuple(sorted({self.parents[key[0]] for key in items}))
 
     def partition(self, key: Key) -> str | None:
         """No condition where the account has only the plain row of the user."""

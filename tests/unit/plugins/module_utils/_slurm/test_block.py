@@ -189,6 +189,17 @@ def test_a_difference_comes_back_by_commands_that_slurm_takes():
     assert not block_plan.changes(state, wanted).changed
 
 
+@pytest.mark.parametrize(("version", "condition"), [((22, 5), " parent=foo"), ((24, 11), "")])
+def test_a_difference_of_an_account_comes_back_beside_blocked_users(version, condition):
+    """22.05 refuses the default otherwise, for the users below who stay blocked."""
+    state = aw.example(version)
+    wanted = {("data", "", ""): (frozenset({"-normal"}), "high")}
+    rows = block_plan.changes(state, wanted)
+    assert " ".join(block.compile_rows(state, rows)[-1].words()) == (
+        f"modify account where name=data cluster=c1{condition} set QOS-=normal DefaultQOS=high"
+    )
+
+
 def test_qos_that_went_away_meanwhile(world):
     world.state.associations[("ml", "alice", "")].values.update(qos=frozenset({"low"}), default_qos="low")
     world.state.associations[("ml", "carol", "")].values.update(qos=frozenset({"low", "high"}), default_qos="low")
