@@ -40,6 +40,13 @@ def raise_inotify_limit() -> None:
         )
         run(root(["tee", str(INOTIFY)]), stdin=str(INSTANCES))
 
+# Slurm before 23.11 leaves Nagle's algorithm on: each message to slurmdbd waits 40 ms for the acknowledgement of the one
+# before, a sacctmgr half a second. Acknowledged at once, the tests on Debian 12 take a fraction of the time.
+QUICKACK = (
+    "for table in local main; do ip route show table $table | grep -E '^(local|[0-9])' | while read -r route; do"
+    " ip route change $route table $table quickack 1; done; done"
+)
+
 
 class Cluster:
     """The containers of cluster.yml and the files that lead to them."""
@@ -126,14 +133,13 @@ class Cluster:
         spec = self.spec["hosts"][host]
         name = self.container(host)
         made = json.dumps({"release": release, "clone": str(REPO)})
-        init = list(self.spec["releases"][release]["init"])
         # A cgroup namespace of its own, so that clusters do not meet; the engine mounts it read-only, on v1 each
         # controller apart.
         writable = (
             "while read -r _ place kind _; do case $kind in cgroup|cgroup2) mount -o remount,bind,rw $place;; esac;"
-            ' done </proc/mounts; exec "$@"'
+            " done </proc/mounts"
         )
-        init = ["/bin/sh", "-c", writable, "init", *self.spec["releases"][release]["init"]]
+        init = ["/bin/sh", "-c", f'{writable}; {QUICKACK}; exec "$@"', "init", *self.spec["releases"][release]["init"]]
         # A name means the address in the cluster network; the others are there for the way back (slurmctld looks up
         # whatever address a multi-homed host gives as its own).
         others = [
