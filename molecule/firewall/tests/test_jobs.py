@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jobs work behind the firewall, by way of the tree too, and only because the matrix has a row for it."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+import time
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from ways import converge, counter, on, role, said, wait_for
+
+NODES = ["gpu1", "gpu2", "gpu3"]
+SRUN = ["srun", "-Q", "-p", "all", "-N", "3", "-t", "2", "hostname"]
+
+
+@pytest.fixture(autouse=True)
+def idle():
+    wait_for(lambda: said("ctl", "sinfo", "-h", "-p", "all", "-o", "%T").split() == ["idle"], 120, "idle nodes")
+    yield
+
+
+def through(row: str) -> int:
+    return sum(counter(node, f"in_{row}") for node in NODES)
+
+
+def test_a_job_on_three_nodes_goes_by_way_of_one_of_them():
+    shown = said("ctl", "scontrol", "show", "config")
+    assert "TreeWidth               = 2" in shown
+    before = through("slurmd_fanout")
+    assert sorted(said("login", *SRUN, user="alice").split()) == NODES
+    assert through("slurmd_fanout") > before
+
+
+def test_it_does_not_work_without_the_row():
+    assert role(hosts="slurm_compute", extra={"firewall_rows_off": ["slurmd_fanout"]}).wait().returncode == 0
+    try:
+        done = on("login", "timeout", "60", *SRUN, user="alice", timeout=90)
+        assert done.returncode != 0 or sorted(done.stdout.split()) != NODES
+    finally:
+        said("ctl", "scancel", "-u", "alice")
+        converge()
+    wait_for(lambda: sorted(on("login", *SRUN, user="alice").stdout.split()) == NODES, 180, "srun on three nodes")
+
+
+def test_srun_in_a_job_and_sbatch_and_accounting():
+    inner = "srun -Q -N3 hostname | sort | tr '\\n' ' '; sacct -nXP -o jobid -j $SLURM_JOB_ID"
+    job = said(
+        "login", "sbatch", "--parsable", "-W", "-p", "all", "-N3", "-t", "2", "-o", "/tmp/%j.out", "--wrap", inner, user="alice"
+    )
+    node = said("ctl", "scontrol", "show", "job", job, "-o").split("BatchHost=")[1].split()[0]
+    output = said(node, "cat", f"/tmp/{job}.out")
+    assert output.split() == [*NODES, job]
+
+
+def test_two_nodes_of_a_job_talk_to_each_other():
+    """As NCCL's bootstrap does: a port of the kernel's choice on one, a connection from the other."""
+    script = """
+import os, socket, time
+here = os.environ["SLURMD_NODENAME"]
+first = "gpu1"
+if here == first:
+    one = socket.create_server((first, 0)); open("/tmp/port", "w")
+    print(one.getsockname()[1], flush=True)
+    one.settimeout(30)
+    print(one.accept()[0].recv(5).decode())
+"""
+    port = 29500
+    listen = f"import socket;s=socket.create_server(('',{port}));s.settimeout(30);print(s.accept()[0].recv(5).decode())"
+    talk = f"import socket,time\nfor n in range(50):\n  try:\n    socket.create_connection(('gpu1',{port})).send(b'hello');break\n  except OSError: time.sleep(.2)"
+    assert script
+    choose = 'if [ "$SLURMD_NODENAME" = gpu1 ]; then exec python3 -c "$LISTEN"; else exec python3 -c "$TALK"; fi'
+    environment = ["env", f"LISTEN={listen}", f"TALK={talk}"]
+    output = said(
+        "login", *environment, "srun", "-Q", "-p", "all", "-w", "gpu1,gpu2", "-N2", "-t", "1", "sh", "-c", choose, user="alice"
+    )
+    assert output == "hello"
+
+
+def test_reconverging_a_busy_node_kills_no_job():
+    job = said("login", "sbatch", "--parsable", "-p", "all", "-w", "gpu1", "-t", "5", "-o", "/dev/null", "--wrap", "sleep 240", user="alice")
+    try:
+        wait_for(lambda: said("ctl", "squeue", "-h", "-j", job, "-o", "%T") == "RUNNING", what="the job")
+        # From nothing, which is the hardest: connections are there that the kernel has not tracked yet.
+        assert role(hosts="gpu1,ctl", extra={"firewall_mode": "absent"}).wait().returncode == 0
+        time.sleep(1)
+        assert role(hosts="gpu1,ctl").wait().returncode == 0
+        assert said("ctl", "squeue", "-h", "-j", job, "-o", "%T") == "RUNNING"
+        wait_for(lambda: said("ctl", "sinfo", "-h", "-n", "gpu1", "-p", "all", "-o", "%T") in ("mixed", "allocated"), what="gpu1")
+    finally:
+        said("ctl", "scancel", job)
