@@ -34,7 +34,8 @@ def _clear(function: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
 def firewall_addresses(hosts: t.Sequence[str], hostvars: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
     own = {host: hostvars[host] for host in dict.fromkeys(hosts)}
     picked = {
-        host: {name: _plain(own[host][name]) for name in own[host] if str(name).startswith(spec.ADDRESS)} for host in own
+        host: {name: _plain(own[host][name]) for name in own[host] if str(name).startswith(spec.ADDRESS)}
+        for host in own
     }
     return spec.addresses(list(own), picked)
 

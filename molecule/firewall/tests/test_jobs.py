@@ -49,39 +49,67 @@ def test_it_does_not_work_without_the_row():
 def test_srun_in_a_job_and_sbatch_and_accounting():
     inner = "srun -Q -N3 hostname | sort | tr '\\n' ' '; sacct -nXP -o jobid -j $SLURM_JOB_ID"
     job = said(
-        "login", "sbatch", "--parsable", "-W", "-p", "all", "-N3", "-t", "2", "-o", "/tmp/%j.out", "--wrap", inner, user="alice"
+        "login",
+        "sbatch",
+        "--parsable",
+        "-W",
+        "-p",
+        "all",
+        "-N3",
+        "-t",
+        "2",
+        "-o",
+        "/tmp/%j.out",
+        "--wrap",
+        inner,
+        user="alice",
     )
     node = said("ctl", "scontrol", "show", "job", job, "-o").split("BatchHost=")[1].split()[0]
     output = said(node, "cat", f"/tmp/{job}.out")
     assert output.split() == [*NODES, job]
 
 
-def test_two_nodes_of_a_job_talk_to_each_other():
-    """As NCCL's bootstrap does: a port of the kernel's choice on one, a connection from the other."""
-    script = """
-import os, socket, time
-here = os.environ["SLURMD_NODENAME"]
-first = "gpu1"
-if here == first:
-    one = socket.create_server((first, 0)); open("/tmp/port", "w")
-    print(one.getsockname()[1], flush=True)
-    one.settimeout(30)
-    print(one.accept()[0].recv(5).decode())
+LISTEN = """
+import socket
+one = socket.create_server(("", 29500))
+one.settimeout(30)
+print(one.accept()[0].recv(5).decode())
 """
-    port = 29500
-    listen = f"import socket;s=socket.create_server(('',{port}));s.settimeout(30);print(s.accept()[0].recv(5).decode())"
-    talk = f"import socket,time\nfor n in range(50):\n  try:\n    socket.create_connection(('gpu1',{port})).send(b'hello');break\n  except OSError: time.sleep(.2)"
-    assert script
+TALK = """
+import socket, time
+for _attempt in range(100):
+    try:
+        socket.create_connection(("gpu1", 29500)).send(b"hello")
+        break
+    except OSError:
+        time.sleep(0.2)
+"""
+
+
+def test_two_nodes_of_a_job_talk_to_each_other():
+    """As NCCL's bootstrap and torchrun do."""
     choose = 'if [ "$SLURMD_NODENAME" = gpu1 ]; then exec python3 -c "$LISTEN"; else exec python3 -c "$TALK"; fi'
-    environment = ["env", f"LISTEN={listen}", f"TALK={talk}"]
-    output = said(
-        "login", *environment, "srun", "-Q", "-p", "all", "-w", "gpu1,gpu2", "-N2", "-t", "1", "sh", "-c", choose, user="alice"
-    )
-    assert output == "hello"
+    srun = ["srun", "-Q", "-p", "all", "-w", "gpu1,gpu2", "-N2", "-t", "1", "sh", "-c", choose]
+    assert said("login", "env", f"LISTEN={LISTEN}", f"TALK={TALK}", *srun, user="alice") == "hello"
 
 
 def test_reconverging_a_busy_node_kills_no_job():
-    job = said("login", "sbatch", "--parsable", "-p", "all", "-w", "gpu1", "-t", "5", "-o", "/dev/null", "--wrap", "sleep 240", user="alice")
+    job = said(
+        "login",
+        "sbatch",
+        "--parsable",
+        "-p",
+        "all",
+        "-w",
+        "gpu1",
+        "-t",
+        "5",
+        "-o",
+        "/dev/null",
+        "--wrap",
+        "sleep 240",
+        user="alice",
+    )
     try:
         wait_for(lambda: said("ctl", "squeue", "-h", "-j", job, "-o", "%T") == "RUNNING", what="the job")
         # From nothing, which is the hardest: connections are there that the kernel has not tracked yet.
@@ -89,6 +117,9 @@ def test_reconverging_a_busy_node_kills_no_job():
         time.sleep(1)
         assert role(hosts="gpu1,ctl").wait().returncode == 0
         assert said("ctl", "squeue", "-h", "-j", job, "-o", "%T") == "RUNNING"
-        wait_for(lambda: said("ctl", "sinfo", "-h", "-n", "gpu1", "-p", "all", "-o", "%T") in ("mixed", "allocated"), what="gpu1")
+        wait_for(
+            lambda: said("ctl", "sinfo", "-h", "-n", "gpu1", "-p", "all", "-o", "%T") in ("mixed", "allocated"),
+            what="gpu1",
+        )
     finally:
         said("ctl", "scancel", job)

@@ -34,14 +34,33 @@ def keys():
 
 def from_outside(version: int, user: str = "alice") -> bool:
     """Whether the user gets in from the host outside."""
-    argv = ["ssh", "-i", KEY, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
+    argv = [
+        "ssh",
+        "-i",
+        KEY,
+        "-o",
+        "BatchMode=yes",
+        "-o",
+        "StrictHostKeyChecking=no",
+        "-o",
+        "UserKnownHostsFile=/dev/null",
+    ]
     done = on("outside", *argv, "-o", "ConnectTimeout=5", f"{user}@{at('login', 'outside', version)}", "id", "-un")
     assert done.returncode == 0 or "Permission denied" in done.stderr, done.stderr
     return done.stdout.strip() == user
 
 
 def from_here(version: int, user: str) -> bool:
-    options = ["-o", f"User={user}", "-o", f"HostName={at('login', 'outside', version)}", "-o", "Port=22", "-o", "HostKeyAlias=login"]
+    options = [
+        "-o",
+        f"User={user}",
+        "-o",
+        f"HostName={at('login', 'outside', version)}",
+        "-o",
+        "Port=22",
+        "-o",
+        "HostKeyAlias=login",
+    ]
     done = ssh("login", *options)
     assert done.returncode == 0 or "Permission denied" in done.stderr, done.stderr
     return done.returncode == 0
@@ -56,7 +75,9 @@ def onboard(tmp_path):
 
     def run(networks: list[str] | None, *args: str):
         document.write_text(text + (f"network:\n  allow_from: {networks!r}\n" if networks else ""))
-        return playbook("onboard.yml", "-e", "tenant=tenant-foo", "-e", f"tenancy_tenants_dir={tmp_path / 'tenants'}", *args).wait()
+        return playbook(
+            "onboard.yml", "-e", "tenant=tenant-foo", "-e", f"tenancy_tenants_dir={tmp_path / 'tenants'}", *args
+        ).wait()
 
     yield run
     assert run(None).returncode == 0
@@ -113,7 +134,9 @@ def test_an_sshd_that_does_not_read_the_file_is_found_out():
     said("login", "cp", "-p", "/etc/ssh/sshd_config", "/etc/ssh/sshd_config.kept")
     said("login", "sed", "-i", "s/^Include/#Include/", "/etc/ssh/sshd_config")
     try:
-        run = module("login", "login_access", {"tenant": "tenant-foo", "users": ["alice"], "allow_from": ["203.0.113.0/24"]})
+        run = module(
+            "login", "login_access", {"tenant": "tenant-foo", "users": ["alice"], "allow_from": ["203.0.113.0/24"]}
+        )
         assert run.returncode != 0
         assert "does not include" in " ".join(run.output.split())
         assert on("login", "test", "-e", FILE).returncode == 1

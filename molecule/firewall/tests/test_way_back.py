@@ -23,7 +23,10 @@ SECONDS = 20  # firewall_confirm_seconds of the scenario
 
 
 def settled(host: str) -> bool:
-    return on(host, "sh", "-c", "systemctl list-units --all --no-legend 'tenancy-firewall-rollback*' | grep .").returncode == 1
+    return (
+        on(host, "sh", "-c", "systemctl list-units --all --no-legend 'tenancy-firewall-rollback*' | grep .").returncode
+        == 1
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +147,9 @@ def test_a_hundred_reloads_lose_no_connection():
     # An operator who is at work, over each family, and one who fetches a lot.
     ticks = {
         version: subprocess.Popen(
-            [*base, *over_[version], "gpu1", "while sleep 0.05; do date +%s.%N; done"], stdout=subprocess.PIPE, text=True
+            [*base, *over_[version], "gpu1", "while sleep 0.05; do date +%s.%N; done"],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for version in (4, 6)
     }

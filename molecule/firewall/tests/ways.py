@@ -109,7 +109,26 @@ def restart(host: str) -> None:
     before = said(host, "cat", "/proc/sys/kernel/random/boot_id") + said(host, "stat", "-c", "%i", "/proc/1/ns/net")
     engine("restart", "-t", "60", f"{SPEC['name']}-{host}")
     wait_for(lambda: ssh(host).returncode == 0, 90, f"{host} to come back")
-    assert said(host, "cat", "/proc/sys/kernel/random/boot_id") + said(host, "stat", "-c", "%i", "/proc/1/ns/net") != before
+    assert (
+        said(host, "cat", "/proc/sys/kernel/random/boot_id") + said(host, "stat", "-c", "%i", "/proc/1/ns/net")
+        != before
+    )
 
 
-__all__ = ["DENIED", "REACHED", "ROLE", "at", "converge", "counter", "on", "over", "restart", "role", "said", "ssh", "table", "tried", "wait_for"]
+__all__ = [
+    "DENIED",
+    "REACHED",
+    "ROLE",
+    "at",
+    "converge",
+    "counter",
+    "on",
+    "over",
+    "restart",
+    "role",
+    "said",
+    "ssh",
+    "table",
+    "tried",
+    "wait_for",
+]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._firewall import matrix
-from ansible_collections.gpuops.tenancy.plugins.module_utils._firewall.spec import Exception_, Spec
+from ansible_collections.gpuops.tenancy.plugins.module_utils._firewall.spec import Opening, Spec
 from ansible_collections.gpuops.tenancy.plugins.module_utils._firewall.values import (
     FirewallError,
     Network,
@@ -161,7 +161,7 @@ class _Host:
     def _has_users(self) -> bool:
         return bool({"login", "compute"} & set(self.roles))
 
-    def _exceptions(self) -> tuple[Exception_, ...]:
+    def _exceptions(self) -> tuple[Opening, ...]:
         return (self.group.exceptions if self.group else ()) + self.spec.exceptions
 
     def _users(self) -> str:

@@ -27,7 +27,7 @@ _NAME = re.compile(r"^[a-z][a-z0-9_-]{0,30}$")
 
 
 @dataclasses.dataclass(frozen=True)
-class Exception_:
+class Opening:
     """Connections to the outside that users may open."""
 
     name: str
@@ -43,7 +43,7 @@ class Group:
     name: str
     hosts: tuple[str, ...]
     policy: str
-    exceptions: tuple[Exception_, ...] = ()
+    exceptions: tuple[Opening, ...] = ()
     whole_node: bool = False  # the policy binds every process, not users' alone
 
 
@@ -59,9 +59,9 @@ class Spec:
     rows: tuple[matrix.Row, ...]
     row_networks: dict[str, tuple[Network, ...]]  # site's own row -> the networks that are its source
     login_policy: str
-    exceptions: tuple[Exception_, ...]
+    exceptions: tuple[Opening, ...]
     uids: tuple[str, ...]
-    log_group: t.Optional[int]
+    log_group: int | None
 
     def host_roles(self, host: str) -> tuple[str, ...]:
         return tuple(role for role in matrix.ROLES if host in self.roles[role])
@@ -225,15 +225,15 @@ def _protocols(where: str, given: t.Mapping[str, t.Any]) -> tuple[str, ...]:
     return found
 
 
-def _exceptions(where: str, given: t.Any, taken: t.Sequence[str] = ()) -> tuple[Exception_, ...]:
-    found: list[Exception_] = []
+def _exceptions(where: str, given: t.Any, taken: t.Sequence[str] = ()) -> tuple[Opening, ...]:
+    found: list[Opening] = []
     for one in given or []:
         name = _named(where, one, [*taken, *(other.name for other in found)])
         to = _networks(f"{where}.{name}", one.get("to"))
         if not to:
             raise FirewallError(f"{where}.{name}: say to which networks")
         numbers = ports(f"{where}.{name}", one["ports"]) if one.get("ports") else ()
-        found.append(Exception_(name, to, numbers, _protocols(f"{where}.{name}", one)))
+        found.append(Opening(name, to, numbers, _protocols(f"{where}.{name}", one)))
     return tuple(found)
 
 

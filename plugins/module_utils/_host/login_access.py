@@ -49,7 +49,9 @@ def text(tenant: str, users: t.Sequence[str], allow_from: t.Sequence[str], prote
         if not _USER.match(user):
             raise AccessError(f"user {user!r} of {tenant} has a name that sshd could take for a pattern")
         if user in protected:
-            raise AccessError(f"user {user} of {tenant} is an operator here; a tenant's networks must not bind operators")
+            raise AccessError(
+                f"user {user} of {tenant} is an operator here; a tenant's networks must not bind operators"
+            )
     allowed = networks(allow_from)
     if not allowed or not users:
         return ""

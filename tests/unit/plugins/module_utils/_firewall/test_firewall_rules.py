@@ -174,7 +174,9 @@ def test_every_row_opens_something_that_is_closed_without_it(site, row):
 def test_a_row_that_is_off_and_a_row_of_the_site(site):
     assert not reaches(site, "login", "gpu1", 22)
     site["rows_on"] = ["ssh_jobs"]
-    site["rows_extra"] = [{"name": "grafana", "to": ["controller"], "from": ["10.7.0.0/24", "login"], "ports": ["3000"]}]
+    site["rows_extra"] = [
+        {"name": "grafana", "to": ["controller"], "from": ["10.7.0.0/24", "login"], "ports": ["3000"]}
+    ]
     assert reaches(site, "login", "gpu1", 22)
     assert reaches(site, "login", "ctl", 3000)
     assert made(site, "ctl").verdict("input", Packet(source="10.7.0.9", port=3000)) == "accept"
@@ -237,7 +239,9 @@ def test_a_host_that_is_none_of_the_cluster_gets_no_rules(site):
 
 
 def test_addresses_are_all_variables_of_that_name():
-    variables = {"a": {"tenancy_address_cluster": "10.1.0.1", "tenancy_address_ib": ["10.2.0.1", "fd::1"], "x": "10.9.9.9"}}
+    variables = {
+        "a": {"tenancy_address_cluster": "10.1.0.1", "tenancy_address_ib": ["10.2.0.1", "fd::1"], "x": "10.9.9.9"}
+    }
     assert spec.addresses(["a"], variables) == {"a": ["10.1.0.1", "10.2.0.1", "fd::1"]}
 
 

@@ -109,8 +109,7 @@ def test_blocked_is_what_was_without_what_goes_with_what_comes(now, add, gone):
 def test_a_change_is_one_transaction_and_touches_what_changes_only():
     text = runtime.change(nets("1.1.1.1/32", "fd00::/64"), nets("1.1.1.1/32", "2.2.2.2/32", "fd00::/64"), None)
     assert text == (
-        "flush set inet tenancy_runtime blocked_4\n"
-        "add element inet tenancy_runtime blocked_4 { 1.1.1.1, 2.2.2.2 }\n"
+        "flush set inet tenancy_runtime blocked_4\nadd element inet tenancy_runtime blocked_4 { 1.1.1.1, 2.2.2.2 }\n"
     )
     assert runtime.change([], [], None) == ""
     assert "add element inet tenancy_runtime quarantined { ipv4, ipv6 }" in runtime.change([], [], True)
