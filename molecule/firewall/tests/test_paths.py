@@ -152,7 +152,7 @@ def test_a_rule_added_by_hand_is_a_difference_and_goes():
     assert [it["host"] for it in run.changed] == ["gpu1"]
     assert "tcp dport 4444 accept" in run.output
     assert "4444" in table("gpu1")
-    converge()
+    converge("gpu1")
     assert "4444" not in table("gpu1")
 
 
@@ -165,5 +165,5 @@ def test_report_mode_denies_nothing_and_counts():
         assert counter("gpu1", "denied_in") >= before + 2
         assert set(tried("gpu1:alice", f"{at('machine', 'management', 4)}|443|")) == {"ECONNREFUSED"}
     finally:
-        converge()
+        converge("gpu1")
     assert on("gpu1", "nft", "list", "counter", "inet", "tenancy", "denied_in").returncode == 0

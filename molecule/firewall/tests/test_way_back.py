@@ -14,6 +14,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from definition import state
+from recorded import module
 from ways import ROLE, at, converge, on, over, restart, role, said, ssh, table, wait_for
 
 # Nobody listens there: whoever is not connected yet stays outside.
@@ -32,7 +33,7 @@ def settled(host: str) -> bool:
 @pytest.fixture(autouse=True)
 def afterwards():
     yield
-    converge()
+    converge("gpu1,gpu2")
     assert settled("gpu1")
 
 
@@ -109,8 +110,6 @@ def test_a_reboot_goes_back_as_the_timer_does():
 
 def test_a_file_that_nft_refuses_is_never_loaded():
     before = said("gpu1", "nft", "-a", "-s", "list", "table", "inet", "tenancy")
-    from recorded import module
-
     run = module("gpu1", "firewall", {"rules": "table inet tenancy { nonsense }", "admins": ["0.0.0.0/0"]})
     assert run.returncode != 0
     assert "nonsense" in run.output
@@ -124,8 +123,6 @@ def test_an_old_connection_confirms_nothing():
     rules = said("gpu1", "cat", "/etc/gpuops-tenancy/firewall.nft") + "\n# other\n"
     rules = rules.replace("  chain input {", "  counter other { }\n  chain input {")
     admins = [at("machine", "management", 4), at("machine", "management", 6)]
-    from recorded import module
-
     keep = ["-e", '{"ansible_ssh_args": "-o ControlMaster=auto -o ControlPersist=60"}']
     loaded = module("gpu1", "firewall", {"rules": rules, "admins": admins, "timeout": 12}, *keep)
     assert loaded.returncode == 0, loaded.output
