@@ -139,6 +139,12 @@ def argument_spec() -> dict[str, t.Any]:
     }
 
 
+def not_installed() -> dict[str, t.Any]:
+    """What check mode says where an earlier task would install the package."""
+    plan_ = Plan([Change(ADD, f"table inet {rules.TABLE}", "rules", None, "loaded, once nftables is installed")])
+    return {"changed": True, "plan": plan_.as_list(), "diff": [plan_.diff("on the host", "wanted")]}
+
+
 def look(machine: host.Host) -> plan.Seen:
     return plan.Seen(
         main=machine.listing(rules.TABLE),
@@ -198,10 +204,6 @@ def apply(module: AnsibleModule, machine: host.Host, seen: plan.Seen, wanted: pl
 
 def present(module: AnsibleModule, machine: host.Host, result: dict[str, t.Any]) -> None:
     params = module.params
-    if module.check_mode and _command.find("nft", params["search_path"]) is None:
-        first = Plan([Change(ADD, f"table inet {rules.TABLE}", "rules", None, "loaded, once nftables is installed")])
-        result.update(changed=True, plan=first.as_list(), diff=[first.diff("on the host", "wanted")])
-        return
     plan.check_connection(connection.current(), params["admins"])
     structure = runtime.structure(params["admins"])
     wanted = plan.Wanted(
@@ -253,9 +255,12 @@ def main() -> None:
     result["seconds"] = params["timeout"]
     act = present if params["state"] == "present" else absent
     try:
-        if params["state"] == "absent" and _command.find("nft", params["search_path"]) is None:
-            # Never installed: nothing of ours can be there.
-            module.exit_json(**result)
+        if _command.find("nft", params["search_path"]) is None:
+            if params["state"] == "absent":
+                # Never installed: nothing of ours can be there.
+                module.exit_json(**result)
+            if module.check_mode:
+                module.exit_json(**{**result, **not_installed()})
         if module.check_mode:
             act(module, host.Host(params["search_path"]), result)
         else:

@@ -20,7 +20,7 @@ from ways import ROLE, at, converge, on, over, restart, role, said, ssh, table, 
 # Nobody listens there: whoever is not connected yet stays outside.
 LOCK_OUT = {"firewall_ports": {"ssh": [2222]}}
 OTHER = {"firewall_rows_on": ["ssh_jobs"]}
-SECONDS = 20  # firewall_confirm_seconds of the scenario
+SECONDS = 30  # firewall_confirm_seconds of the scenario
 
 
 def settled(host: str) -> bool:

@@ -17,7 +17,7 @@ from recorded import Started, playbook
 from remote import on, said, wait_for
 
 SPEC = definition()
-VARS = REPO / "molecule" / "firewall" / "vars.yml"
+VARS = REPO / "molecule" / "firewall" / "vars" / "site.yml"
 ROLE = "Load the rules, to be taken back unless a new connection comes through them"
 # One word for each way: open, or the error's name. A closed port answers ECONNREFUSED: the packet got there.
 PROBE = """
