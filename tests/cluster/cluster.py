@@ -40,6 +40,7 @@ def raise_inotify_limit() -> None:
         )
         run(root(["tee", str(INOTIFY)]), stdin=str(INSTANCES))
 
+
 # Slurm before 23.11 leaves Nagle's algorithm on: each message to slurmdbd waits 40 ms for the acknowledgement of the one
 # before, a sacctmgr half a second. Acknowledged at once, the tests on Debian 12 take a fraction of the time.
 QUICKACK = (

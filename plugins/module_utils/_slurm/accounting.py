@@ -51,10 +51,7 @@ def _with_blocks(desired: wanted.Desired, client: Client) -> wanted.Desired:
 
 
 def reading(desired: wanted.Desired) -> Reading:
-    rows = {(name, "", ""): account.values for name, account in desired.accounts.items()}
-    for user in desired.users.values():
-        rows.update(user.rows)
-    comments = tuple(key for key, given in rows.items() if "comment" in given)
+    comments = tuple(key for key, given in desired.rows().items() if "comment" in given)
     wckeys = any("default_wckey" in user.record for user in desired.users.values())
     return Reading(tuple(desired.accounts), comments or None, wckeys)
 

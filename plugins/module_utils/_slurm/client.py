@@ -101,6 +101,7 @@ class Client:
         """
         here = f"cluster={self.cluster}"
         version = self.version()
+        self._refuse_lost()
         queries = {
             "rows": ["show", "assoc", "where", here, "wopi", columns(row_columns(version))],
             "effective": ["show", "assoc", "where", here, columns(_EFFECTIVE)],
@@ -128,6 +129,25 @@ class Client:
             return state
         except (parse.ParseError, values.ValueProblem) as exc:
             raise SlurmError(str(exc)) from exc
+
+    def _refuse_lost(self) -> None:
+        """Before anything else is asked: on 24.11 slurmdbd looks for ever for what a row without a parent inherits.
+
+        Not even the client's end stops it, and after a restart it never answers again. wopi asks for nothing inherited.
+        """
+        wanted = ("account", "id", "parentid")
+        rows = self.read_text(["show", "assoc", "where", f"cluster={self.cluster}", "user=", "wopi", columns(wanted)])
+        try:
+            lost = lineage.without_root(parse.rows(rows, wanted))
+        except parse.ParseError as exc:
+            raise SlurmError(str(exc)) from exc
+        if lost:
+            raise SlurmError(
+                f"the parent of account {', '.join(lost)} is gone, as 'delete account ... cluster=' of a parent leaves it; "
+                "slurmdbd runs round in circles over such rows, and once restarted does not come up again. Do not restart "
+                f"it; put them below root (sacctmgr -i modify account where name={','.join(lost)} "
+                f"cluster={self.cluster} set parent=root) or delete them, and run this again"
+            )
 
     def version(self) -> tuple[int, int]:
         """Read first, and once: what can be asked for depends on it."""

@@ -60,6 +60,13 @@ class Desired:
     blocked_accounts: frozenset[str] = frozenset()
     warnings: list[str] = dataclasses.field(default_factory=list)
 
+    def rows(self) -> dict[Key, dict[str, t.Any]]:
+        """What is wanted of each association, those of accounts included."""
+        found = {(name, "", ""): account.values for name, account in self.accounts.items()}
+        for user in self.users.values():
+            found.update(user.rows)
+        return found
+
 
 def build(params: t.Mapping[str, t.Any]) -> Desired:
     """From the arguments of slurm_accounting. Reports every problem at once."""

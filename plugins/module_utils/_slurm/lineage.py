@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, gpuops.tenancy contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rows whose path in the database is not where they are. Pure; private to the gpuops.tenancy collection.
+"""Rows whose path in the database is not where they are, or leads nowhere. Pure; private to the gpuops.tenancy collection.
 
 Since 23.11 each row carries its path, ``/tenant/team/0-user/partition/``. Moving an account by hand leaves the old one
 in what is two levels below it (seen on 24.11), and Slurm goes by the path when an account is deleted: the row goes with
@@ -32,3 +32,17 @@ def outdated(state: State) -> list[Key]:
 def goes_along(state: State, account: str, going: t.Container[Key]) -> list[Key]:
     """Rows that Slurm would take along with an account although they are elsewhere."""
     return [key for key in outdated(state) if key not in going and f"/{account}/" in state.associations[key].lineage]
+
+
+def without_root(rows: t.Sequence[t.Mapping[str, str]]) -> list[str]:
+    """Accounts that root is not above, by the numbers of their rows. Pure."""
+    parents = {row["id"]: row["parentid"] for row in rows}
+    lost = []
+    for row in rows:
+        above, seen = row["parentid"], set()
+        while above in parents and above not in seen:
+            seen.add(above)
+            above = parents[above]
+        if above not in ("", "0"):
+            lost.append(row["account"])
+    return lost

@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, REMOVE
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, lineage, qos, tres
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, lineage, qos
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import (
     COORDINATORS,
     DEFAULT_ACCOUNT,
@@ -20,20 +20,13 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes impo
     named_change,
     row_change,
 )
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import addressable
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.desired import Desired, Refused
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import (
-    Key,
-    State,
-    children,
-    depths,
-    label,
-    subtree,
-)
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import Key, State, depths, label
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.references import dangling
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.removals import Removals, some
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.scope import Scope
 
 _QOS_OPTIONS = ("qos", "default_qos")
-_SHOWN = 10
 
 
 def make_plan(state: State, desired: Desired) -> AccountingPlan:
@@ -52,13 +45,7 @@ class _Planner:
         self.plan = AccountingPlan()
         self.plan.warnings = list(desired.warnings)
         self.problems: list[str] = []
-        # All that was to go, where that is more than allowed.
-        self.too_many: list[str] = []
-        self.wanted: dict[Key, dict[str, t.Any]] = {
-            (name, "", ""): account.values for name, account in desired.accounts.items()
-        }
-        for user in desired.users.values():
-            self.wanted.update(user.rows)
+        self.wanted = desired.rows()
         self.rows = {key: row for key, row in state.associations.items() if not key[1] or key[0] in scope.now}
         self.in_scope = sorted(key for key in self.rows if key[1] and key[0] in scope.now)
         self.by_user: dict[str, list[Key]] = {}
@@ -68,11 +55,13 @@ class _Planner:
         self.overlay = qos.Tree(scope.parents, {key: self.own(key) for key in self.rows}, self.fixed_lists())
 
     def run(self) -> AccountingPlan:
-        self.references()
-        removed = self.removals()
+        removals = Removals(self.state, self.desired, self.scope, self.in_scope)
+        removed = removals.going()
+        self.plan.unmanaged = removals.unmanaged
+        self.problems += dangling(self.state, self.desired, self.scope) + removals.problems
         self.default_fits(removed)
         if self.problems:
-            raise Refused(self.problems, {"removals": self.too_many} if self.too_many else {})
+            raise Refused(self.problems, {"removals": removals.too_many} if removals.too_many else {})
         self.warn_of_paths()
         self.accounts()
         self.users()
@@ -86,149 +75,8 @@ class _Planner:
         stale = [label(key) for key in lineage.outdated(self.state) if key[0] in self.scope.now]
         if stale:
             self.plan.warnings.append(
-                f"Slurm has old paths of {_some(stale)}; see 'Paths that are out of date' in docs/accounting.md"
+                f"Slurm has old paths of {some(stale)}; see 'Paths that are out of date' in docs/accounting.md"
             )
-
-    # What the arguments refer to must exist
-
-    def references(self) -> None:
-        for key, given in self.wanted.items():
-            self.known_qos(key, given)
-            self.known_fields(key, given)
-            for field in fields.ASSOCIATION:
-                if field.type == fields.TRES and given.get(field.option):
-                    self.known_tres(key, field, given[field.option])
-            if key[1] and key[0] not in self.scope.inside:
-                self.problems.append(self.outside(key))
-        for account in self.desired.accounts.values():
-            self.known_fields((account.name, "", ""), account.record)
-            there = self.state.accounts.get(account.name)
-            stays = account.record.get("users_are_coordinators", there is not None and there.users_are_coordinators)
-            if stays and account.coordinators is not None:
-                self.problems.append(
-                    f"account {account.name}: all its users are coordinators by users_are_coordinators; "
-                    "set that to false, or leave coordinators out"
-                )
-            for who in sorted(account.coordinators or ()):
-                if who not in self.state.users and who not in self.desired.users:
-                    self.problems.append(
-                        f"account {account.name}: coordinator {who} is no user in Slurm; add the user first"
-                    )
-
-    def known_fields(self, key: Key, given: t.Mapping[str, t.Any]) -> None:
-        problems = fields.missing(fields.BY_OPTION, given, self.state.version)
-        self.problems += [f"{label(key)}: {problem}" for problem in problems]
-
-    def known_qos(self, key: Key, given: t.Mapping[str, t.Any]) -> None:
-        default = given.get("default_qos")
-        names = set(given.get("qos") or ()) | ({default} if default else set())
-        for name in sorted(names - self.state.qos):
-            self.problems.append(
-                f"{label(key)}: QOS {name} does not exist; the site has {', '.join(sorted(self.state.qos))}"
-            )
-
-    def known_tres(self, key: Key, field: fields.Field, given: t.Mapping[str, int]) -> None:
-        for name in tres.unknown(given, self.state.tres):
-            hint = "name it in AccountingStorageTRES of slurm.conf"
-            if f"gres/{name}" in self.state.tres:
-                hint = f"write gres/{name}"
-            self.problems.append(f"{label(key)}: {field.option} names {name}, which slurmdbd does not track; {hint}")
-
-    def outside(self, key: Key) -> str:
-        account = key[0]
-        if account in self.scope.before:
-            return f"{label(key)}: account {account} is outside {self.scope.text}; add it to scope, or leave it out"
-        return f"{label(key)}: account {account} does not exist and is not among the accounts; correct the name"
-
-    # Removals
-
-    def removals(self) -> list[Key]:
-        """Rows to remove, in an order that leaves no child behind: users first, then accounts from below."""
-        moves = [key for key in self.in_scope if key[1] in self.desired.users and key not in self.wanted]
-        unnamed_users = [key for key in self.in_scope if key[1] and key[1] not in self.desired.users]
-        # The topmost account of a scope stays: taking a tenant away is another run with another confirmation.
-        unnamed_accounts = sorted(self.scope.now - set(self.desired.accounts) - set(self.desired.scope))
-        self.plan.unmanaged = [label(key) for key in unnamed_users]
-        self.plan.unmanaged += [label((name, "", "")) for name in unnamed_accounts]
-        if self.desired.absent:
-            return self.absent()
-        if not self.desired.exclusive:
-            return moves
-        self.cap(self.plan.unmanaged)
-        self.cap_share(self.plan.unmanaged)
-        self.still_needed(set(unnamed_accounts))
-        going = [*unnamed_users, *((name, "", "") for name in unnamed_accounts)]
-        self.can_be_named(going)
-        self.takes_nobody_along(unnamed_accounts, going + moves)
-        depth = depths(self.scope.before)
-        from_below = sorted(unnamed_accounts, key=lambda name: (-depth[name], name))
-        self.plan.unmanaged = []
-        return moves + unnamed_users + [(name, "", "") for name in from_below]
-
-    def absent(self) -> list[Key]:
-        """What the arguments want gone, with all that is below it."""
-        doomed: set[str] = set()
-        below = children(self.scope.before)
-        for name in sorted(key[0] for key in self.desired.absent if key[0] in self.scope.before):
-            if name not in self.scope.now or name in self.desired.scope:
-                self.problems.append(
-                    f"account {name} is not below {self.scope.text}, and only what is below may go; "
-                    f"give scope: [{self.scope.before[name]}] if it is meant"
-                )
-            doomed.update(subtree(name, below))
-        users = {key[1] for key in self.desired.absent if key[1]}
-        depth = depths(self.scope.before)
-        going = [key for key in self.in_scope if key[0] in doomed or key[1] in users]
-        going += [(name, "", "") for name in sorted(doomed, key=lambda name: (-depth[name], name))]
-        self.plan.unmanaged = [label(key) for key in going]
-        self.cap(self.plan.unmanaged, "state absent", "remove what is below first")
-        self.can_be_named(going)
-        self.takes_nobody_along(doomed, going)
-        self.plan.unmanaged = []
-        return going
-
-    def cap(self, going: t.Sequence[str], what: str = "exclusive", instead: str = "name them") -> None:
-        if len(going) > self.desired.max_removals:
-            self.too_many = list(going)
-            self.problems.append(
-                f"{what} would remove {len(going)} objects, more than max_removals ({self.desired.max_removals}): "
-                f"{_some(going)}; {instead}, or raise max_removals"
-            )
-
-    def cap_share(self, going: t.Sequence[str]) -> None:
-        """A number that suits a large tenant may be all of a small one."""
-        there = len(self.in_scope) + len(self.scope.now)
-        if len(going) > there * self.desired.max_removal_share:
-            self.too_many = list(going)
-            self.problems.append(
-                f"exclusive would remove {len(going)} of the {there} objects in {self.scope.text}, more than "
-                f"max_removal_share ({self.desired.max_removal_share:g}): {_some(going)}; name them, or raise the share"
-            )
-
-    def takes_nobody_along(self, accounts: t.Iterable[str], going: t.Iterable[Key]) -> None:
-        """Slurm deletes by a path that it does not keep up to date."""
-        there = frozenset(going)
-        for name in accounts:
-            for key in lineage.goes_along(self.state, name, there)[:_SHOWN]:
-                self.problems.append(
-                    f"account {name}: Slurm would remove {label(key)} along with it, whose path in the database still is "
-                    f"{self.state.associations[key].lineage}; see 'Paths that are out of date' in docs/accounting.md"
-                )
-
-    def can_be_named(self, going: t.Iterable[Key]) -> None:
-        for key in going:
-            if not all(addressable(name) for name in key if name):
-                self.problems.append(f"{label(key)}: no command can name it safely; remove it by hand")
-
-    def still_needed(self, going: set[str]) -> None:
-        for name, account in self.desired.accounts.items():
-            if account.parent in going:
-                self.problems.append(
-                    f"account {name}: exclusive would remove its parent {account.parent}; add {account.parent} to accounts"
-                )
-        for key in self.wanted:
-            if key[1] and key[0] in going:
-                self.problems.append(f"{label(key)}: exclusive would remove account {key[0]}; add it to accounts")
 
     # QOS
 
@@ -424,8 +272,3 @@ class _Planner:
                 )
             return accounts[0]
         return sorted(left)[0]
-
-
-def _some(names: t.Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"

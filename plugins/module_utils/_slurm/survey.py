@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import fields, parse
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.changes import plain
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError, columns
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, columns
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.command import addressable
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.model import (
     Association,
@@ -27,7 +27,6 @@ _AT_ONCE = 500
 
 def survey(client: Client) -> dict[str, t.Any]:
     """Only reads."""
-    refuse_lost(client)
     state = client.read(comments=())
     names = [name for name in state.accounts if addressable(name)]
     for column in _HAS_TEXTS:
@@ -51,37 +50,6 @@ def deleted_too(client: Client) -> dict[str, set[str]]:
     for kind, names in kept.items():
         names.update(client.read_text(["show", kind, "withdeleted", columns((kind,))]).split())
     return kept
-
-
-def refuse_lost(client: Client) -> None:
-    """Before anything else is asked: on 24.11 slurmdbd looks for ever for what a row without a parent inherits.
-
-    Not even the client's end stops it, and after a restart it never answers again. wopi asks for nothing inherited.
-    """
-    wanted = ("account", "id", "parentid")
-    rows = client.read_text(["show", "assoc", "where", f"cluster={client.cluster}", "user=", "wopi", columns(wanted)])
-    lost = without_root(parse.rows(rows, wanted))
-    if lost:
-        raise SlurmError(
-            f"the parent of account {', '.join(lost)} is gone, as 'delete account ... cluster=' of a parent leaves it; "
-            "slurmdbd runs round in circles over such rows, and once restarted does not come up again. Do not restart "
-            f"it; put them below root (sacctmgr -i modify account where name={','.join(lost)} "
-            f"cluster={client.cluster} set parent=root) or delete them, and run this again"
-        )
-
-
-def without_root(rows: t.Sequence[t.Mapping[str, str]]) -> list[str]:
-    """Accounts that root is not above, by the numbers of their rows. Pure."""
-    parents = {row["id"]: row["parentid"] for row in rows}
-    lost = []
-    for row in rows:
-        above, seen = row["parentid"], set()
-        while above in parents and above not in seen:
-            seen.add(above)
-            above = parents[above]
-        if above not in ("", "0"):
-            lost.append(row["account"])
-    return lost
 
 
 def texts(client: Client, column: str, names: t.Sequence[str]) -> dict[str, str]:

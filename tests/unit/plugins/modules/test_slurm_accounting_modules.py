@@ -114,6 +114,7 @@ SACCTMGR = """#!/bin/sh
 echo "$*" >> "$0.log"
 case "$*" in
 *-V) echo "slurm 24.11.5" ;;
+*account,id,parentid) printf 'root|1|0\\nfoo|2|1\\n' ;;
 *assoc*wopi*) printf 'root||%s\\nfoo||%s\\n' "{empty}" "{empty}" ;;
 *assoc*) printf 'root||||n\\nfoo|||root|n\\n' ;;
 *show*user*where*) echo "root|root|Administrator|" ;;

@@ -23,6 +23,7 @@ here=$(dirname "$0")
 own=$(cat "$here/own" 2>/dev/null)
 case "$*" in
 *-V) echo "slurm 24.11.5" ;;
+*account,id,parentid) printf 'root|1|0\\nfoo|2|1\\n' ;;
 *assoc*wopi*)
     printf 'root|||{row}\\n' n ""
     [ -n "$own" ] && set -- blocked blocked blocked blocked || set -- n n "" ""

@@ -47,6 +47,8 @@ class Server:
             return "slurm 24.11.5\n"
         if "format=account,parentname" in text:
             return "root|\n" + "".join(f"{name}|{parents[name]}\n" for name in names) + self.child
+        if "account,id,parentid" in text:
+            return "root|1|0\nfoo|2|1\nml|3|2\n"
         if "assoc" in text and "wopi" in text and "comment" in text.rpartition("=")[2]:
             return "root|||\n" + "".join(f"{name}|{who}||\n" for name, who in rows)
         if "assoc" in text and "wopi" in text:

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 from ansible_collections.gpuops.tenancy.plugins.module_utils._command import Completed
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.client import Client, SlurmError
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.survey import (
-    deleted_too,
-    refuse_lost,
-    texts,
-    without_root,
-)
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.lineage import without_root
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.survey import deleted_too, survey, texts
 
 
 def rows(*triples):
@@ -46,8 +42,9 @@ def client(answer):
 
 def test_slurmdbd_is_asked_nothing_else_while_a_parent_is_gone():
     asked = client(lambda words: "root|1|0\nlost|3|2\n")
+    asked.version = lambda: (24, 11)
     with pytest.raises(SlurmError, match="parent of account lost is gone.*name=lost cluster=c1 set parent=root"):
-        refuse_lost(asked)
+        survey(asked)
     assert len(asked.seen) == 1 and "wopi" in asked.seen[0]
 
 
