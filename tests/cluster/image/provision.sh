@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Turns a bare Debian root file system into the image of every cluster host. Runs once, inside a container.
-# Slurm and MariaDB are only downloaded: site.yml installs them, as it would on bare hosts, but needs no network for it.
+# Slurm, MariaDB and nftables are only downloaded: site.yml installs them, as it would on bare hosts, but needs no network for it.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 
@@ -14,7 +14,7 @@ apt-get update -q
 apt-get install -qy --no-install-recommends \
     systemd systemd-sysv dbus python3 python3-apt iproute2 procps ca-certificates openssh-server netcat-openbsd sudo less
 apt-get install -qy --no-install-recommends --download-only \
-    munge mariadb-server slurmdbd slurmctld slurmd slurm-client slurm-wlm-basic-plugins
+    munge mariadb-server slurmdbd slurmctld slurmd slurm-client slurm-wlm-basic-plugins nftables
 
 rm -f /usr/sbin/policy-rc.d /etc/ssh/ssh_host_*
 [ -d /root/.ssh ] || mkdir -m 0700 /root/.ssh

@@ -19,6 +19,10 @@ MODULES = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "modules"
 READERS = {"slurm_preflight", "slurm_smoke_test", "tenant_adopt", "tenant_documents"}
 WRITERS = {
     "daemon": ({"name": "Getty@tty1.service"}, "daemon-getty-tty1.service"),
+    "firewall": ({"rules": "table inet x", "search_path": ["/nonexistent"]}, "firewall"),
+    "firewall_block": ({"search_path": ["/nonexistent"]}, "firewall"),
+    "firewall_confirm": ({"search_path": ["/nonexistent"]}, "firewall"),
+    "login_access": ({"tenant": "a", "users": [], "allow_from": []}, "sshd"),
     "mariadb_account": ({"database": "a", "user": "b", "password": "PASSWORD"}, "mariadb"),
     "munge_key_switch": ({"staged": "/etc/X.key", "path": "/etc/Y.key", "at": 1, "now": 1}, "secret--etc-x.key"),
     "posix_numbers": ({"users": [{"name": "alice"}], "ledger": "/nonexistent/x"}, "posix-numbers"),
