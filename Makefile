@@ -90,6 +90,7 @@ show: venv ## One table or figure: T=name
 docs: venv ## Pages that are made from the source
 	@python tests/tools/gen_tenant_docs.py
 	@python tests/tools/gen_field_docs.py
+	@python tests/tools/gen_attest_docs.py
 
 .PHONY: changelog
 changelog: venv
