@@ -49,8 +49,8 @@ options:
   job_table:
     description:
       - What probe C(job-table) is judged by; the C(host) it was read on, C(accounts) and C(qos) as
-        M(gpuops.tenancy.slurm_accounting_info) returns them, C(default_qos) of the cluster, C(most) jobs that the controller can have
-        (0 if that is not known), accounts that are C(ours), and the C(problem) if nothing could be read.
+        M(gpuops.tenancy.slurm_accounting_info) returns them, C(default_qos) of the cluster, C(config) as C(scontrol show config) prints it,
+        accounts that are C(ours), and the C(problem) if nothing could be read.
     type: dict
     required: true
   cluster:
@@ -78,7 +78,7 @@ EXAMPLES = r"""
   gpuops.tenancy.attest_report:
     hosts:
       - {host: login1, kind: login, answers: "{{ my_answers.answers }}", problem: ''}
-    job_table: {host: ctl1, accounts: [], qos: [], default_qos: [], most: 10000, ours: [], problem: ''}
+    job_table: {host: ctl1, accounts: [], qos: [], default_qos: [], config: '', ours: [], problem: ''}
     cluster: production
     run_id: "{{ my_catalogue.run_id }}"
     started: "2026-12-01T03:00:00Z"

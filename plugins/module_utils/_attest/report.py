@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from . import api, planning
@@ -93,8 +94,14 @@ def summary(found: t.Sequence[t.Mapping[str, str]], most: int = 40) -> list[str]
 
 def controller(table: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The controller as a host of the report: what its limits come to."""
-    answers = [job_table(table)] if int(table["most"]) and table["accounts"] else []
+    answers = [job_table(table)] if max_jobs(table["config"]) and table["accounts"] else []
     return {"host": table["host"], "kind": "controller", "answers": answers, "problem": table["problem"]}
+
+
+def max_jobs(config: str) -> int:
+    """MaxJobCount of `scontrol show config`, 0 where it is not there."""
+    found = re.search(r"^MaxJobCount\s*=\s*(\d+)", config, re.MULTILINE)
+    return int(found[1]) if found else 0
 
 
 def job_table(table: t.Mapping[str, t.Any]) -> dict[str, str]:
@@ -103,7 +110,7 @@ def job_table(table: t.Mapping[str, t.Any]) -> dict[str, str]:
     A QOS caps an account only where every QOS of the account has a cap of the kind.
     """
     qos = {one["name"]: one for one in table["qos"]}
-    most, said, bad = int(table["most"]), [], []
+    most, said, bad = max_jobs(table["config"]), [], []
     for account in table["accounts"]:
         if account.get("parent", "root") != "root" or account["name"] in table["ours"]:
             continue

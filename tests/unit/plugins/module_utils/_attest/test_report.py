@@ -114,13 +114,13 @@ def test_job_table(account, qos, verdict):
         "accounts": [{"name": "tenant-foo", **account}, {"name": "team", "parent": "tenant-foo"}, {"name": "attest-a"}],
         "qos": [{"name": "normal", **qos}, {"name": "high"}],
         "default_qos": ["normal"],
-        "most": 10000,
+        "config": "MailProg = x\nMaxJobCount             = 10000\nMaxJobId = 5\n",
         "ours": ["attest-a"],
     }
     one = report.controller(table)["answers"][0]
     assert one["verdict"] == verdict
     assert "tenant-foo" in one["evidence"] and "attest-a" not in one["evidence"]
-    assert report.controller({**table, "most": 0})["answers"] == []
+    assert report.controller({**table, "config": ""})["answers"] == []
     assert report.controller({**table, "accounts": []})["answers"] == []
 
 
