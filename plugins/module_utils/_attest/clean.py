@@ -22,6 +22,8 @@ from . import place, sshd
 
 SHARED = ("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue")
 IPC = {"shm": "-m", "msg": "-q", "sem": "-s"}
+# The columns of /proc/sysvipc that hold the ids.
+IDS = {"shm": "shmid", "msg": "msqid", "sem": "semid"}
 
 
 def canaries(users: t.Sequence[str]) -> list[pwd.struct_passwd]:
@@ -165,7 +167,7 @@ def ipc(uid: int) -> list[tuple[str, str]]:
             for line in stream:
                 row = dict(zip(names, line.split()))
                 if row.get("uid") == str(uid):
-                    found.append((kind, row[f"{kind}id"]))
+                    found.append((kind, row[IDS[kind]]))
     return found
 
 

@@ -8,6 +8,7 @@ What happens behind it is done by the program, as the user.
 from __future__ import annotations
 
 import dataclasses
+import glob
 import os
 import pwd
 import shlex
@@ -19,6 +20,8 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._command import run
 
 from . import place, sshd
 
+# Where PAM's modules lie.
+LIBRARIES = ("/lib*", "/lib/*", "/usr/lib*", "/usr/lib/*")
 # Seconds until the program must have answered everything.
 PATIENCE = {"cron": 100, "": 90}
 
@@ -103,11 +106,26 @@ def user_manager(entry: Entry, account: pwd.struct_passwd, command: list[str], p
     unit = f"user@{account.pw_uid}.service"
     done = run(["systemctl", "start", unit], timeout=30)
     if done.rc:
-        entry.closed = f"{unit} does not start: {' '.join(done.stderr.split())[:200]}"
+        why = f"{unit} does not start: {' '.join(done.stderr.split())[:200]}"
+        if not pam_systemd():
+            entry.closed = f"no user has a systemd of her own where PAM does not call pam_systemd: {why}"
+        else:
+            entry.broken = why
         return
     variables = {"XDG_RUNTIME_DIR": f"/run/user/{account.pw_uid}"}
     argv = ["systemd-run", "--user", "--quiet", "--collect", "--wait", f"--unit={place.UNITS}-user", "--", *command]
     spawn(entry, place.user_argv(entry.user, argv, path, variables))
+
+
+def pam_systemd() -> bool:
+    """Whether any session goes through logind."""
+    if not any(glob.glob(f"{folder}/security/pam_systemd.so") for folder in LIBRARIES):
+        return False
+    for file in glob.glob("/etc/pam.d/*"):
+        with open(file, errors="replace") as stream:
+            if any("pam_systemd.so" in line.split("#")[0] for line in stream):
+                return True
+    return False
 
 
 def ssh(entry: Entry, account: pwd.struct_passwd, command: list[str], path: t.Sequence[str]) -> None:

@@ -151,8 +151,16 @@ def slurm_files(world):
 )
 def slurm_secrets(world):
     """Open munge.key, slurmdbd.conf, JWT keys and slurmctld's state for reading."""
-    paths = [path for pattern in world.facts["slurm_secrets"] for path in sorted(glob.glob(pattern))]
-    return unread(paths) if paths else skipped("none of them is visible on this host")
+    answers = {}
+    for pattern in world.facts["slurm_secrets"]:
+        # A path without a star is tried as it is: in a closed folder it cannot be seen.
+        for path in [pattern] if glob.escape(pattern) == pattern else sorted(glob.glob(pattern)):
+            answers[path] = opened(path, os.O_RDONLY)
+    answers = {path: said for path, said in answers.items() if said != "ENOENT"}
+    if not answers:
+        return skipped("none of them is on this host")
+    evidence = ", ".join(f"{path} {said or 'read'}" for path, said in sorted(answers.items()))
+    return failed(evidence) if "" in answers.values() else passed(evidence)
 
 
 @probe(

@@ -49,7 +49,7 @@ def stays(world, reason: str, *options: str):
 )
 def limit_gpus(world):
     """Ask for two GPUs where the limit is one."""
-    return stays(world, "AssocGrpGRES|AssocGrpGres|MaxGRES", "--nodes=1", "--gres=gpu:2", "--time=1")
+    return stays(world, r"(AssocGrp|Max)(GRES|Gres)(?!\w*Min)", "--nodes=1", "--gres=gpu:2", "--time=1")
 
 
 @probe(
@@ -60,7 +60,7 @@ def limit_gpus(world):
     actors=("capped",),
 )
 def limit_minutes(world):
-    """Ask for one GPU for five minutes where the budget is one minute."""
+    """Ask for one GPU for five minutes where the budget is three."""
     return stays(world, "GRESMin|GresMin", "--gres=gpu:1", "--time=5")
 
 

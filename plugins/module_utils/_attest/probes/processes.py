@@ -217,7 +217,7 @@ def memory(world):
         ("process", f"b = bytearray({limit * 3 // 2})\nfor n in range(0, len(b), 4096): b[n] = 1\n"),
         ("/dev/shm", _FILL.format(size=limit * 3 // 2)),
     ):
-        child = subprocess.Popen([sys.executable, "-c", _FIRST + code], stderr=subprocess.DEVNULL)
+        child = subprocess.Popen([sys.executable, "-c", _FIRST + code], stderr=subprocess.PIPE, text=True)
         until = time.monotonic() + 20
         while child.poll() is None and time.monotonic() < until:
             time.sleep(0.1)
@@ -227,9 +227,8 @@ def memory(world):
             raise NotProven(f"{what}: not done after 20 s")
         if child.returncode == 0:
             return failed(f"{what}: {limit * 3 // 2 >> 20} MiB used in a job of {limit >> 20} MiB")
-        said.append(
-            f"{what}: ended by {signal.Signals(-child.returncode).name if child.returncode < 0 else child.returncode}"
-        )
+        last = (child.stderr.read().strip().splitlines() or [str(child.returncode)])[-1]
+        said.append(f"{what}: {signal.Signals(-child.returncode).name if child.returncode < 0 else last}")
     return passed(f"{'; '.join(said)} (job of {limit >> 20} MiB)")
 
 

@@ -23,7 +23,8 @@ def ask(world, *commands: list[str]):
     said = []
     for argv in commands:
         code, out, err = world.run(argv)
-        seen = world.foreign(out)
+        # A refusal repeats what was asked for.
+        seen = world.foreign("\n".join(line for line in out.splitlines() if not REFUSED.search(line)))
         if seen:
             return failed(f"{' '.join(argv)} shows {', '.join(seen)}")
         if code and not REFUSED.search(out + err):
@@ -110,7 +111,16 @@ def see_reservations(world):
     name = world.facts.get("foreign_reservation")
     if not name:
         raise NotProven("there is no reservation of the other tenant to look for")
-    return ask(world, ["scontrol", "-o", "show", "reservation"], ["scontrol", "-o", "show", "reservation", name])
+    said = []
+    for argv in (["scontrol", "-o", "show", "reservation"], ["scontrol", "-o", "show", "reservation", name]):
+        code, out, err = world.run(argv)
+        # The reservation of attest itself names both canaries, and may be seen.
+        if f"ReservationName={name} " in out:
+            return failed(f"{' '.join(argv)} shows {name}")
+        if code and not REFUSED.search(out + err):
+            raise NotProven(f"{' '.join(argv)} ended with {code}: {' '.join((err or out).split())[:200]}")
+        said.append(" ".join((out + err).split())[:80] or "nothing")
+    return passed("; ".join(said))
 
 
 @probe(

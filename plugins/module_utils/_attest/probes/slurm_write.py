@@ -131,7 +131,7 @@ def change_foreign_job(world):
         if code == 0 and not (out + err).strip():
             return failed(f"{' '.join(argv)}: done")
         answer = " ".join((err or out).split())[:150]
-        if not re.search("denied|invalid job id|not permitted", answer, re.IGNORECASE):
+        if not re.search("denied|invalid job id|invalid user|not permitted", answer, re.IGNORECASE):
             raise NotProven(f"{' '.join(argv)}: {answer}")
         said.append(f"{argv[1]}: {answer}")
     return passed("; ".join(said))
