@@ -39,7 +39,7 @@ open(path, "w").write(changed)
 
 
 def mutations(words: list[str]) -> list[dict[str, t.Any]]:
-    found = yaml.safe_load((HERE / "mutations.yml").read_text())
+    found = yaml.safe_load((HERE / "mutations.yml").read_text())["mutations"]
     return [one for one in found if not words or any(word.lower() in one["name"].lower() for word in words)]
 
 

@@ -67,7 +67,7 @@ def submit(user: str, argv: t.Sequence[str], script: str, path: t.Sequence[str])
     while True:
         done = as_user(user, ["sbatch", *argv], path, stdin=script)
         if done.rc == 0:
-            return done.stdout.strip().split(";")[0], ""
+            return done.stdout.strip().split(";", maxsplit=1)[0], ""
         if time.monotonic() > until or "account" not in done.stderr.lower():
             return "", " ".join((done.stderr or done.stdout).split())[:300]
         time.sleep(1)

@@ -94,6 +94,7 @@ def run(folder, name, as_root=False, **spec):
         text=True,
         timeout=120,
         cwd="/",
+        check=False,
         **who,
     )
     return done, place.lines(str(out))
