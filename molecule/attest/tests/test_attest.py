@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 import yaml
-from conftest import attest, traces
+from attested import attest, traces
 from recorded import playbook
 from remote import on, said, wait_for
 
@@ -80,7 +80,7 @@ def test_the_reports_agree(attested):
 
 def test_another_tenants_jobs_were_not_disturbed(attested, work):
     jobs, state = work
-    assert said("ctl", "squeue", "-h", "-j", ",".join(jobs), "-o", "%i %T %S %N %r") == state
+    assert said("ctl", "squeue", "-h", "-j", ",".join(jobs), "-o", "%i %T %S %N") == state
     assert {row["host"] for row in attested.answers if row["probe"] == "memory" and row["verdict"] == "pass"} == {
         "gpu3"
     }
