@@ -91,6 +91,7 @@ docs: venv ## Pages that are made from the source
 	@python tests/tools/gen_tenant_docs.py
 	@python tests/tools/gen_field_docs.py
 	@python tests/tools/gen_firewall_docs.py
+	@python tests/tools/gen_attest_docs.py
 
 .PHONY: changelog
 changelog: venv

@@ -12,11 +12,11 @@ declare -A LANES=(
     [test-12]="default onboard"
     [test-12b]="accounting scheduler adopt"
     [test-13]="default onboard accounting"
-    [test-13b]="onboard_faults fairshare"
+    [test-13b]="onboard_faults fairshare attest"
 )
 if [ "${ALL:-}" = 1 ]; then
     for release in 12 13; do
-        LANES[test-$release]="default onboard accounting adopt database"
+        LANES[test-$release]="default onboard accounting adopt database attest"
         LANES[test-${release}b]="onboard_faults limits scheduler fairshare failover"
     done
 fi

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All attacks on one node, side by side as far as they may be. For attest_run, which is root."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from . import answers, contexts, place, slurm_node, sshd
+from .job import Job
+
+JOB_CONTEXTS = ("job", "container", "ssh-job")
+
+
+class Superseded(Exception):
+    """Another run has taken over this node."""
+
+
+def attack(params: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+    """Run everything and return one answer for each probe, context and actor.
+
+    :raises PlaceError: the node cannot be used.
+    """
+    run_id, path = params["run_id"], params["search_path"]
+    place.stage(params["program"], run_id)
+    facts = {**params["facts"], "path": ":".join(path)}
+    doors = [
+        contexts.Entry(one["context"], one["actor"], params["facts"]["users"][one["actor"]], one["probes"])
+        for one in params["runs"]
+        if one["context"] not in JOB_CONTEXTS
+    ]
+    in_job = {one["context"]: one["probes"] for one in params["runs"] if one["context"] in JOB_CONTEXTS}
+    found: list[dict[str, t.Any]] = []
+    started = time.monotonic()
+    try:
+        for entry in doors:
+            contexts.start(entry, {"actor": entry.actor, "facts": facts}, path)
+        # Who is to be refused for want of a job must not have one yet.
+        wait([entry for entry in doors if entry.context == "ssh"], started, run_id)
+        if in_job:
+            found += with_job(params, facts, in_job)
+        wait(doors, started, run_id)
+        for entry in doors:
+            found += judged(entry)
+    finally:
+        for entry in doors:
+            contexts.finish(entry, path)
+    return found
+
+
+def wait(doors: t.Sequence[contexts.Entry], started: float, run_id: str) -> None:
+    while any(not over(entry) and not contexts.late(entry, time.monotonic() - started) for entry in doors):
+        check(run_id)
+        time.sleep(0.2)
+
+
+def check(run_id: str) -> None:
+    if not place.current(run_id):
+        raise Superseded("another run of attest has taken over this node; run one at a time")
+
+
+def over(entry: contexts.Entry) -> bool:
+    if entry.closed or entry.broken:
+        return True
+    if entry.process is not None:
+        return entry.process.poll() is not None
+    return any(line.get("done") for line in place.lines(entry.out))
+
+
+def judged(entry: contexts.Entry) -> list[dict[str, t.Any]]:
+    """Answers of one door."""
+    log = contexts.said(entry)
+    came = place.lines(entry.out) if entry.out else []
+    if entry.key is not None and not came:
+        kind, why = sshd.refusal(log, entry.key.lists)
+        entry.closed, entry.broken = (why, "") if kind == "closed" else ("", why)
+    if entry.closed:
+        found = answers.closed(entry.probes, entry.context, entry.closed)
+    else:
+        why = entry.broken or f"{entry.context} gave no answer in time: {' '.join(plain(log).split())[-300:]}"
+        found = answers.collected(entry.probes, entry.context, came, why)
+    return [{**one, "actor": entry.actor} for one in found]
+
+
+def plain(log: str) -> str:
+    return "\n".join(line for line in log.splitlines() if not line.startswith("debug"))
+
+
+def with_job(
+    params: t.Mapping[str, t.Any], facts: t.Mapping[str, t.Any], in_job: t.Mapping[str, list[str]]
+) -> list[dict[str, t.Any]]:
+    """The job's contexts: inside it, in a container in it, and by ssh while it runs."""
+    path, user = params["search_path"], facts["users"]["a"]
+    job = Job(params, facts, in_job)
+    found = []
+    try:
+        job.start(lambda: check(params["run_id"]))
+        came = place.lines(job.out)
+        for context in ("job", "container"):
+            found += answers.collected(in_job.get(context, []), context, came, job.why)
+        if "ssh-job" in in_job:
+            entry = contexts.Entry("ssh-job", "a", user, in_job["ssh-job"])
+            if job.running:
+                try:
+                    contexts.start(entry, {"actor": "a", "facts": facts, "gpus": job.gpus}, path)
+                    wait([entry], time.monotonic(), params["run_id"])
+                finally:
+                    contexts.finish(entry, path)
+            else:
+                entry.broken = job.why
+            found += judged(entry)
+    finally:
+        job.end()
+    stopped = not slurm_node.state(job.id, path) if job.id else True
+    return [{**answers.settled(one, alive(one.get("process")), stopped), "actor": "a"} for one in found]
+
+
+def alive(process: t.Mapping[str, t.Any] | None) -> bool:
+    """Whether exactly this process still runs."""
+    if not process:
+        return False
+    try:
+        with open(f"/proc/{int(process['pid'])}/stat") as stream:
+            fields = stream.read().rsplit(")", 1)[1].split()
+    except (OSError, ValueError, KeyError, IndexError):
+        return False
+    return fields[19] == str(process.get("start")) and fields[0] not in "ZX"

@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each control switched off in turn, and whether attest fails on the probe that belongs to it, naming the control.
+
+On the running demo (`make demo`) or the testbed in TENANCY_TESTBED; mutations.yml says what is switched off, and everything
+is put back. Words on the command line choose among them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import pathlib
+import re
+import shlex
+import sys
+import tempfile
+import typing as t
+
+import yaml
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "cluster"))
+from recorded import playbook
+from remote import on, said, wait_for
+
+SAVED = "/root/attest-mutation"
+EDIT = """
+import re, sys
+path, find, put = sys.argv[1:]
+text = open(path).read()
+changed, count = re.subn(find, put, text)
+if not count:
+    sys.exit(f"{path}: nothing matches {find}")
+# Written into the file itself: owner and mode stay.
+open(path, "w").write(changed)
+"""
+
+
+def mutations(words: list[str]) -> list[dict[str, t.Any]]:
+    found = yaml.safe_load((HERE / "mutations.yml").read_text())["mutations"]
+    return [one for one in found if not words or any(word.lower() in one["name"].lower() for word in words)]
+
+
+def attest(probes: t.Iterable[str]) -> list[dict[str, str]]:
+    """Answers of a run of these probes alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = json.dumps({"attest_only": sorted(probes), "attest_report_dir": folder})
+        run = playbook("attest.yml", "-e", wanted).wait()
+        file = pathlib.Path(folder) / "attest.json"
+        if not file.exists():
+            raise AssertionError(f"attest.yml made no report; it ended with {run.returncode}: {run.output[-3000:]}")
+        return json.loads(file.read_text())["answers"]
+
+
+def put_in_force(one: dict[str, t.Any]) -> None:
+    for host, argv in one.get("apply", {}).items():
+        said(host, *argv)
+    wait_for(lambda: on("login", "scontrol", "ping").returncode == 0, what="slurmctld")
+    wait_for(lambda: on("ctl", "sacctmgr", "-nP", "show", "cluster").returncode == 0, what="slurmdbd")
+    wait_for(
+        lambda: set(on("ctl", "sinfo", "-hN", "-o", "%t").stdout.split()) <= {"idle", "mix", "alloc", "resv"},
+        what=lambda: on("ctl", "sinfo", "-hN").stdout,
+    )
+
+
+@contextlib.contextmanager
+def switched_off(one: dict[str, t.Any]) -> t.Iterator[None]:
+    """The control off, and on again whatever happens."""
+    undo: list[tuple[str, list[str]]] = []
+    try:
+        for host in one["hosts"]:
+            for path, mode in one.get("mode", {}).items():
+                before = said(host, "stat", "-c", "%a", path)
+                undo.append((host, ["chmod", before, path]))
+                said(host, "chmod", mode, path)
+            if "edit" in one:
+                edit = one["edit"]
+                said(host, "cp", "--preserve=all", edit["path"], SAVED)
+                # Into the file, so that owner and mode stay, and away with the copy.
+                copy = f"cat {SAVED} > {shlex.quote(edit['path'])} && rm {SAVED}"
+                undo.append((host, ["sh", "-c", copy]))
+                said(host, "python3", "-c", EDIT, edit["path"], edit["find"], edit["put"])
+        put_in_force(one)
+        yield
+    finally:
+        for host, argv in reversed(undo):
+            said(host, *argv)
+        put_in_force(one)
+
+
+def judged(one: dict[str, t.Any], answers: list[dict[str, str]]) -> list[tuple[str, str, str, str]]:
+    """(probe, context, verdict, what the report says) for each probe that must fail."""
+    found = []
+    for probe, context in one["fails"].items():
+        mine = [row for row in answers if row["probe"] == probe and row["context"] == context]
+        failing = [
+            row for row in mine if row["verdict"] == "FAIL" and re.search(re.escape(one["control"]), row["control"])
+        ]
+        row = next(iter(failing or mine), {"verdict": "no answer", "evidence": "", "control": ""})
+        verdict = "FAIL" if failing else f"MISSED ({row['verdict']}, names {row['control'] or 'nothing'})"
+        found.append((probe, context, verdict, row["evidence"]))
+    return found
+
+
+def measure(chosen: list[dict[str, t.Any]]) -> t.Iterator[tuple[str, str, str, str, str]]:
+    probes = {probe for one in chosen for probe in one["fails"]}
+    # With every control on none of them fails, or switching one off would show nothing.
+    before = {
+        (row["probe"], row["context"]): row["verdict"] for row in attest(probes) if row["verdict"] in ("FAIL", "error")
+    }
+    for one in chosen:
+        already = [
+            f"{probe} in {context}: {before[probe, context]}"
+            for probe, context in one["fails"].items()
+            if (probe, context) in before
+        ]
+        if already:
+            yield one["name"], ", ".join(one["fails"]), "", "MISSED (not pass with the control on)", "; ".join(already)
+            continue
+        with switched_off(one):
+            answers = attest(one["fails"])
+        for probe, context, verdict, evidence in judged(one, answers):
+            yield one["name"], probe, context, verdict, evidence
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", help="only controls whose names hold one of these words")
+    chosen = mutations(parser.parse_args().words)
+    print(f"Slurm {said('login', 'scontrol', '--version').split()[-1]}\n")
+    print("| control off | probe | in | attest says | evidence |\n| --- | --- | --- | --- | --- |")
+    missed = shown = 0
+    for name, probe, context, verdict, evidence in measure(chosen):
+        shown += 1
+        missed += verdict != "FAIL"
+        print(f"| {name} | {probe} | {context} | {verdict} | {' '.join(evidence.split())[:120]} |", flush=True)
+    print(f"\n{len(chosen)} controls, {shown} probes, {missed} missed")
+    return 1 if missed or not shown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

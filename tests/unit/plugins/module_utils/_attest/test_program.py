@@ -1,0 +1,234 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The program itself, run as an unprivileged user; and what the modules understand of sshd and Slurm."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+
+import pytest
+from ansible_collections.gpuops.tenancy.plugins.module_utils._attest import (
+    api,
+    campaign,
+    catalogue,
+    place,
+    runner,
+    slurm_node,
+    sshd,
+)
+
+SITE = """
+import os, time
+from attest.api import NotProven, failed, passed, probe, skipped
+
+CONTROL = {"control": "nothing", "contexts": ("login", "container")}
+
+@probe("site-pass", "is held", **CONTROL)
+def one(world):
+    \"\"\"Try.\"\"\"
+    return passed(f"{os.getuid()} {world.context} {world.actor} {world.gpus} {[one['host'] for one in world.here]}")
+
+@probe("site-broken", "is a bug", **CONTROL)
+def two(world):
+    \"\"\"Try.\"\"\"
+    return 1 / 0
+
+@probe("site-nothing", "returns nothing", **CONTROL)
+def three(world):
+    \"\"\"Try.\"\"\"
+
+@probe("site-unproven", "could not be tried", **CONTROL)
+def four(world):
+    \"\"\"Try.\"\"\"
+    world.run(["no-such-program"])
+
+@probe("site-exit", "ends the process", **CONTROL)
+def five(world):
+    \"\"\"Try.\"\"\"
+    os._exit(3)
+
+@probe("site-leak", "sees nothing", **CONTROL)
+def six(world):
+    \"\"\"Try.\"\"\"
+    return failed(", ".join(world.foreign("attest-b1 attest-bx xattest-b s3cret")))
+"""
+FACTS = {
+    "host": "gpu1",
+    "users": {"a": "attest-a1", "b": "attest-b1"},
+    "accounts": {"a": "attest-a", "b": "attest-b"},
+    "victims": [{"host": "gpu1", "secret": "s3cret"}, {"host": "gpu2", "secret": "other"}],
+    "targets": {},
+}
+PROBES = ["site-pass", "site-broken", "site-nothing", "site-unproven", "site-exit", "site-leak"]
+
+
+# An interpreter that an unprivileged user can start as well; root's own may lie in root's home.
+PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") if os.getuid() == 0 else sys.executable
+needs_python = pytest.mark.skipif(PYTHON is None, reason="no python3 in /usr/bin that an unprivileged user could start")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("attest")
+    (path / "attest.pyz").write_bytes(base64.b64decode(catalogue.program({"own": SITE})))
+    for part in (path, *list(path.parents)[:2]):
+        part.chmod(0o755)
+    path.chmod(0o777)
+    return path
+
+
+def run(folder, name, as_root=False, **spec):
+    out = folder / f"{name}.jsonl"
+    file = folder / f"{name}.json"
+    file.write_text(json.dumps({"actor": "a", "facts": FACTS, "out": str(out), **spec}))
+    who = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 and not as_root else {}
+    done = subprocess.run(
+        [PYTHON, str(folder / "attest.pyz"), str(file)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd="/",
+        check=False,
+        **who,
+    )
+    return done, place.lines(str(out))
+
+
+@needs_python
+def test_each_probe_has_an_answer_and_none_takes_the_others_along(folder):
+    done, lines = run(folder, "login", parts=[{"context": "login", "probes": PROBES}])
+    assert done.returncode == 0, done.stderr
+    found = {line["id"]: (line["verdict"], line["evidence"]) for line in lines if "id" in line}
+    uid = 65534 if os.getuid() == 0 else os.getuid()
+    assert found["site-pass"] == (api.PASS, f"{uid} login a 0 ['gpu1']")
+    assert found["site-broken"] == (api.ERROR, "ZeroDivisionError: division by zero (own.py:15)")
+    assert found["site-nothing"][0] == api.ERROR and "no outcome" in found["site-nothing"][1]
+    assert found["site-unproven"] == (api.ERROR, "there is no no-such-program on this host")
+    assert found["site-exit"][0] == api.ERROR
+    assert found["site-leak"] == (api.FAIL, "attest-b1, the other tenant's secret")
+    assert lines[-1]["done"]
+
+
+@needs_python
+def test_a_second_start_of_the_same_does_nothing(folder):
+    first = run(folder, "again", parts=[{"context": "login", "probes": ["site-pass"]}])[1]
+    done, second = run(folder, "again", parts=[{"context": "login", "probes": ["site-pass"]}])
+    assert (done.returncode, second) == (0, first)
+
+
+@needs_python
+def test_a_container_answers_too_or_says_that_there_is_none(folder):
+    _done, lines = run(folder, "container", gpus=1, parts=[{"context": "container", "probes": ["site-pass"]}])
+    answer = next(line for line in lines if "id" in line)
+    assert answer["context"] == "container"
+    assert answer["evidence"].startswith("0 container a 1") or answer["verdict"] == api.NOT_APPLICABLE
+
+
+@needs_python
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be refused as root")
+def test_root_is_refused(folder):
+    done, lines = run(folder, "root", as_root=True, parts=[{"context": "login", "probes": ["site-pass"]}])
+    assert done.returncode == 1 and lines == []
+    assert "never run as root" in done.stderr
+
+
+def test_a_probe_that_hangs_is_an_error(monkeypatch):
+    monkeypatch.setattr(runner, "PROBE_TIMEOUT", 0.5)
+    world = runner.World({"actor": "a", "facts": FACTS}, "login")
+    hanging = api.Probe("x", "y", {"": "z"}, ("login",), "w", lambda world: __import__("time").sleep(60))
+    outcome = runner.attempt(hanging, world)
+    assert (outcome.verdict, outcome.evidence) == (api.ERROR, "no answer within 0.5 s")
+
+
+def test_lines_of_a_user_are_data(tmp_path):
+    path = tmp_path / "answers"
+    path.write_bytes(b'{"id": "one"}\nnot json\n[1]\n\xff\n{"id": "two"}\n{"id": "cut')
+    assert place.lines(str(path)) == [{"id": "one"}, {"id": "two"}]
+    assert place.lines(str(tmp_path / "missing")) == []
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    assert place.read(str(tmp_path / "link")) == ""
+
+
+def entry(home="/home/attest-a1"):
+    return pwd.struct_passwd(("attest-a1", "x", 10001, 10001, place.MARK, home, "/bin/bash"))
+
+
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        ([".ssh/authorized_keys", ".ssh/authorized_keys2"], "/home/attest-a1/.ssh/authorized_keys"),
+        (["/etc/ssh/authorized_keys.d/%u"], "/etc/ssh/authorized_keys.d/attest-a1"),
+        ([".ssh/authorized_keys", "/etc/keys/%u"], "/etc/keys/attest-a1"),
+        (["%h/keys"], "/home/attest-a1/keys"),
+    ],
+)
+def test_where_a_key_goes(words, path):
+    assert sshd.place_of_keys({"authorizedkeysfile": words}, entry()) == path
+
+
+def test_no_place_for_a_key():
+    for words in ([], ["none"]):
+        with pytest.raises(sshd.NoWay):
+            sshd.place_of_keys({"authorizedkeysfile": words}, entry())
+
+
+ACCEPTED = "debug1: Server accepts key: /run/gpuops-attest/key\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "lists", "kind"),
+    [
+        (
+            ACCEPTED + "Access denied by pam_slurm_adopt: you have no active jobs on this node\nConnection closed",
+            {},
+            "closed",
+        ),
+        (ACCEPTED + "Authenticated to 127.0.0.1\nConnection closed by 127.0.0.1", {}, "closed"),
+        (ACCEPTED + "Authenticated to 127.0.0.1\nbash: python3: command not found", {}, "broken"),
+        ("attest-a1@127.0.0.1: Permission denied (publickey).", {}, "broken"),
+        ("attest-a1@127.0.0.1: Permission denied (publickey).", {"allowgroups": ["staff"]}, "closed"),
+        ("ssh: connect to host 127.0.0.1 port 22: Connection refused", {}, "broken"),
+    ],
+)
+def test_what_a_refusal_proves(log, lists, kind):
+    assert sshd.refusal(log, lists)[0] == kind
+
+
+@pytest.mark.parametrize(
+    ("gres", "count"),
+    [
+        ("gpu:h100:4", 4),
+        ("gpu:4(S:0-1)", 4),
+        ("gpu:a100:2(S:0),gpu:h100:6(S:1),shard:8", 8),
+        ("craynetwork:1", 0),
+        ("(null)", 0),
+        ("gpu:1g.10gb:7", 7),
+    ],
+)
+def test_how_many_gpus_a_node_has(gres, count):
+    assert slurm_node.gpus({"Gres": gres}) == count
+
+
+def test_a_process_is_known_by_number_and_start():
+    with open("/proc/self/stat") as stream:
+        start = stream.read().rsplit(")", 1)[1].split()[19]
+    assert campaign.alive({"pid": os.getpid(), "start": start})
+    assert not campaign.alive({"pid": os.getpid(), "start": "1"})
+    assert not campaign.alive({"pid": "x"})
+    assert not campaign.alive(None)
+
+
+def test_nobody_else_is_taken_for_a_canary():
+    assert place.is_canary(entry())
+    assert not place.is_canary(pwd.struct_passwd(("alice", "x", 10001, 10001, "Alice", "/home/alice", "/bin/bash")))
+    assert not place.is_canary(pwd.struct_passwd(("attest-a1", "x", 0, 0, place.MARK, "/root", "/bin/bash")))
+    with pytest.raises(place.PlaceError, match="no canary"):
+        place.account("daemon")
+    with pytest.raises(place.PlaceError, match="unknown here"):
+        place.account("no-such-user-here")
