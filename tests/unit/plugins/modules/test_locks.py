@@ -19,11 +19,16 @@ MODULES = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "modules"
 READERS = {"slurm_preflight", "slurm_smoke_test", "tenant_adopt", "tenant_documents"}
 WRITERS = {
     "daemon": ({"name": "Getty@tty1.service"}, "daemon-getty-tty1.service"),
+    "gpu_device_policy": ({"services": ["cron"]}, "gpu-device-policy"),
+    "local_group": ({"name": "a", "members": ["root"]}, "local-groups"),
+    "login_policy": ({"sshd_text": "UsePAM yes"}, "login-policy"),
     "mariadb_account": ({"database": "a", "user": "b", "password": "PASSWORD"}, "mariadb"),
     "munge_key_switch": ({"staged": "/etc/X.key", "path": "/etc/Y.key", "at": 1, "now": 1}, "secret--etc-x.key"),
+    "pam_profile": ({"profiles": [{"name": "a", "module": "b", "enabled": True}]}, "pam-profiles"),
     "posix_numbers": ({"users": [{"name": "alice"}], "ledger": "/nonexistent/x"}, "posix-numbers"),
     "posix_users": ({"users": [{"name": "no-such-user", "uid": 59998}]}, "posix-users"),
     "secret_file": ({"source": "/a", "dest": "/etc/X.key", "staged": "/dev/null"}, "secret--etc-x.key"),
+    "systemd_drop_in": ({"unit": "a.service", "name": "b.conf"}, "systemd-drop-ins"),
     "slurm_accounting": ({"cluster": "c1", "scope": ["a"], "accounts": [{"name": "a"}]}, "slurm-accounting-c1"),
     "slurm_cluster": ({"name": "c1"}, "slurm-accounting-database"),
     "slurm_config": ({"path": "/nonexistent", "files": [{"name": "a", "content": "b"}]}, "slurm-config"),
