@@ -20,9 +20,11 @@ READERS = {"slurm_preflight", "slurm_smoke_test", "tenant_adopt", "tenant_docume
 WRITERS = {
     "daemon": ({"name": "Getty@tty1.service"}, "daemon-getty-tty1.service"),
     "gpu_device_policy": ({"services": ["cron"]}, "gpu-device-policy"),
+    "kernel_settings": ({"path": "/nonexistent/X.conf", "settings": {}}, "kernel--nonexistent-x.conf"),
     "local_group": ({"name": "a", "members": ["root"]}, "local-groups"),
     "login_policy": ({"sshd_text": "UsePAM yes"}, "login-policy"),
     "mariadb_account": ({"database": "a", "user": "b", "password": "PASSWORD"}, "mariadb"),
+    "mount_options": ({"path": "/proc", "options": []}, "mount--proc"),
     "munge_key_switch": ({"staged": "/etc/X.key", "path": "/etc/Y.key", "at": 1, "now": 1}, "secret--etc-x.key"),
     "pam_profile": ({"profiles": [{"name": "a", "module": "b", "enabled": True}]}, "pam-profiles"),
     "posix_numbers": ({"users": [{"name": "alice"}], "ledger": "/nonexistent/x"}, "posix-numbers"),
