@@ -157,10 +157,10 @@ def survey(params: t.Mapping[str, t.Any], devices: t.Sequence[str]) -> tuple[lis
     if account.pw_uid == 0:
         raise local_accounts.AccountError("root may open anything: name an ordinary user to try as")
     exempt = local_accounts.uids(params["exempt_users"])
-    ways = gpu_access.Survey(devices, account.pw_uid, account.pw_gid)
+    ways = gpu_access.Survey(devices, account.pw_uid, account.pw_gid, exempt)
     attempts = [ways.new_session(), ways.new_manager()]
     attempts += ways.services(params["services"], True) + ways.services(params["exempt_services"], False)
-    return attempts, ways.live_sessions(exempt)
+    return attempts, ways.live_sessions()
 
 
 def main() -> None:

@@ -51,21 +51,23 @@ def in_slice(user: str, *argv: str) -> list[str]:
 def test_at(request):
     said("gpu1", "sh", "-c", "echo alice >> /etc/at.allow")
     request.addfinalizer(lambda: said("gpu1", "sh", "-c", "sed -i /alice/d /etc/at.allow"))
-    said("gpu1", "at", "now", user="alice", stdin="open-gpus > /tmp/by-at 2>&1\n")
+    # at goes back to where it was called, which must not be root's home.
+    said("gpu1", "sh", "-c", "cd /tmp && at now", user="alice", stdin="open-gpus > /tmp/by-at 2>&1\n")
     wait_for(lambda: len(gpus(on("gpu1", "cat", "/tmp/by-at").stdout)) == 4, 30, "the job of at")
     assert gpus(said("gpu1", "cat", "/tmp/by-at")) == DENIED
 
 
 def test_cron(request):
+    said("gpu1", "sh", "-c", "echo alice >> /etc/cron.allow")
+    request.addfinalizer(lambda: said("gpu1", "sh", "-c", "crontab -u alice -r; sed -i /alice/d /etc/cron.allow"))
     said(
         "gpu1",
         "crontab",
         "-u",
         "alice",
         "-",
-        stdin="* * * * * /usr/local/bin/open-gpus > /tmp/by-cron 2>&1\n",
+        stdin="HOME=/tmp\n* * * * * /usr/local/bin/open-gpus > /tmp/by-cron 2>&1\n",
     )
-    request.addfinalizer(lambda: said("gpu1", "crontab", "-u", "alice", "-r"))
     wait_for(lambda: len(gpus(on("gpu1", "cat", "/tmp/by-cron").stdout)) == 4, 90, "the job of cron")
     assert gpus(said("gpu1", "cat", "/tmp/by-cron")) == DENIED
 
@@ -73,7 +75,7 @@ def test_cron(request):
 def test_a_users_own_service():
     number = uid("alice")
     said("gpu3", "systemctl", "start", f"user@{number}.service")
-    environment = [f"XDG_RUNTIME_DIR=/run/user/{number}"]
+    environment = [f"XDG_RUNTIME_DIR=/run/user/{number}", f"DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/{number}/bus"]
     seen = said(
         "gpu3", "env", *environment, "systemd-run", "--user", "--quiet", "--pipe", "--wait", "open-gpus", user="alice"
     )

@@ -18,6 +18,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._host.device_probe 
     of_unit,
 )
 
+_MANAGER = re.compile(r"^user@(\d+)\.service$")
 _SLICE = re.compile(r"^user-(\d+)\.slice$")
 
 
@@ -49,6 +50,12 @@ def live_slices(hierarchy: cgroups.Hierarchy) -> list[int]:
     return sorted(found)
 
 
+def manager_of(unit: str) -> int | None:
+    """Whose manager a unit is. Pure."""
+    match = _MANAGER.match(unit)
+    return int(match.group(1)) if match else None
+
+
 def user_name(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
@@ -59,17 +66,19 @@ def user_name(uid: int) -> str:
 class Survey:
     """The ways, for one user who is nobody in particular."""
 
-    def __init__(self, devices: t.Sequence[str], uid: int, gid: int) -> None:
+    def __init__(self, devices: t.Sequence[str], uid: int, gid: int, exempt_uids: t.Container[int] = ()) -> None:
         self.devices = devices
         self.uid = uid
         self.gid = gid
+        self.exempt_uids = exempt_uids
         self.hierarchy = cgroups.read()
 
     def services(self, names: t.Iterable[str], expected: bool) -> list[Attempt]:
         found = []
         for name in names:
             unit = device_policy.service(name)
-            running = instances(unit)
+            # The manager of a user who is exempt is part of his session.
+            running = [it for it in instances(unit) if not (expected and manager_of(it) in self.exempt_uids)]
             if not running:
                 found.append(Attempt(f"service {unit}", expected, why="no instance of it runs"))
             for instance in running:
@@ -99,11 +108,11 @@ class Survey:
             if not ran:
                 _command.run(["systemctl", "stop", unit], timeout=120)
 
-    def live_sessions(self, exempt_uids: t.Container[int]) -> list[Attempt]:
+    def live_sessions(self) -> list[Attempt]:
         """What people who are logged in right now can open. On v1 a slice keeps the rules it was made with."""
         found = []
         for uid in live_slices(self.hierarchy):
-            if uid in exempt_uids:
+            if uid in self.exempt_uids:
                 continue
             path = f"/user.slice/user-{uid}.slice"
             way = f"live session of {user_name(uid)}"
