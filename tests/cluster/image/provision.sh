@@ -14,7 +14,8 @@ apt-get update -q
 apt-get install -qy --no-install-recommends \
     systemd systemd-sysv dbus python3 python3-apt iproute2 procps ca-certificates openssh-server netcat-openbsd sudo less
 apt-get install -qy --no-install-recommends --download-only \
-    munge mariadb-server slurmdbd slurmctld slurmd slurm-client slurm-wlm-basic-plugins nftables
+    munge mariadb-server slurmdbd slurmctld slurmd slurm-client slurm-wlm-basic-plugins nftables \
+    libpam-slurm-adopt libpam-systemd dbus-user-session polkitd cron at
 
 rm -f /usr/sbin/policy-rc.d /etc/ssh/ssh_host_*
 [ -d /root/.ssh ] || mkdir -m 0700 /root/.ssh

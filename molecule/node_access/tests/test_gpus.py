@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, gpuops.tenancy contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No way to a GPU but the scheduler's, tried by opening the devices."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from access import DENIED, converge, give_key, gpus, gpus_by_ssh, job, on, said, sorted_answers, ssh, wait_for
+from remote import OPEN_GPUS, gpus_seen
+
+NODES = ("gpu1", "gpu2", "gpu3")
+SLEEP = ("sh", "-c", "sleep 600 >/dev/null 2>&1 &")
+ONE = ["ENXIO", "EPERM", "EPERM", "EPERM"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def probe():
+    """A program that the users can name, and their keys."""
+    give_key("alice", "login", *NODES)
+    give_key("bob", "login", *NODES)
+    for node in NODES:
+        said(
+            node,
+            "sh",
+            "-c",
+            "cat > /usr/local/bin/open-gpus && chmod 0755 /usr/local/bin/open-gpus",
+            stdin=f"#!/usr/bin/python3\n{OPEN_GPUS}",
+        )
+
+
+def uid(user: str) -> str:
+    return said("gpu1", "id", "-u", user)
+
+
+def test_a_job_has_what_slurm_gave_it():
+    assert sorted_answers(gpus_seen("login", "srun", "-n1", "--gres=gpu:1", user="alice")) == ONE
+    assert sorted_answers(gpus_seen("login", "srun", "-n1", user="alice")) == ["EPERM"] * 4
+
+
+def in_slice(user: str, *argv: str) -> list[str]:
+    """What pam_systemd makes of a login: a scope in the user's slice."""
+    number = uid(user)
+    return ["systemd-run", "--quiet", "--scope", f"--slice=user-{number}.slice", f"--uid={number}", *argv]
+
+
+def test_at(request):
+    said("gpu1", "sh", "-c", "echo alice >> /etc/at.allow")
+    request.addfinalizer(lambda: said("gpu1", "sh", "-c", "sed -i /alice/d /etc/at.allow"))
+    # at goes back to where it was called, which must not be root's home.
+    said("gpu1", "sh", "-c", "cd /tmp && at now", user="alice", stdin="open-gpus > /tmp/by-at 2>&1\n")
+    wait_for(lambda: len(gpus(on("gpu1", "cat", "/tmp/by-at").stdout)) == 4, 30, "the job of at")
+    assert gpus(said("gpu1", "cat", "/tmp/by-at")) == DENIED
+
+
+def test_cron(request):
+    said("gpu1", "sh", "-c", "echo alice >> /etc/cron.allow")
+    request.addfinalizer(lambda: said("gpu1", "sh", "-c", "crontab -u alice -r; sed -i /alice/d /etc/cron.allow"))
+    said(
+        "gpu1",
+        "crontab",
+        "-u",
+        "alice",
+        "-",
+        stdin="HOME=/tmp\n* * * * * /usr/local/bin/open-gpus > /tmp/by-cron 2>&1\n",
+    )
+    wait_for(lambda: len(gpus(on("gpu1", "cat", "/tmp/by-cron").stdout)) == 4, 90, "the job of cron")
+    assert gpus(said("gpu1", "cat", "/tmp/by-cron")) == DENIED
+
+
+def test_a_users_own_service():
+    number = uid("alice")
+    said("gpu3", "systemctl", "start", f"user@{number}.service")
+    environment = [f"XDG_RUNTIME_DIR=/run/user/{number}", f"DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/{number}/bus"]
+    seen = said(
+        "gpu3", "env", *environment, "systemd-run", "--user", "--quiet", "--pipe", "--wait", "open-gpus", user="alice"
+    )
+    assert gpus(seen) == DENIED
+    said("gpu3", "systemctl", "stop", f"user@{number}.service")
+
+
+def test_where_users_have_no_manager_there_is_none():
+    done = on("gpu1", "systemctl", "start", f"user@{uid('alice')}.service")
+    assert done.returncode != 0
+    assert "masked" in done.stderr
+
+
+def test_a_session_of_systemds():
+    assert gpus(said("gpu1", *in_slice("alice", "open-gpus"))) == DENIED
+
+
+def test_a_service_that_the_site_has_named():
+    pid = said("gpu1", "systemctl", "show", "-p", "MainPID", "--value", "site-app.service")
+    group = said("gpu1", "sh", "-c", f"grep devices /proc/{pid}/cgroup | cut -d: -f3")
+    assert group.endswith("/site-app.service")
+    script = f"echo $$ > /sys/fs/cgroup/devices{group}/cgroup.procs; exec runuser -u alice -- open-gpus"
+    assert gpus(said("gpu1", "sh", "-c", script)) == DENIED
+
+
+def test_root_can_look_at_the_gpus_and_so_can_slurmd():
+    done = ssh("gpu1", "root", "sh", "-c", "open-gpus; cat /proc/self/cgroup")
+    assert sorted_answers(gpus(done.stdout)) == ["ENXIO"] * 4, done.stdout + done.stderr
+    assert "/user-0.slice/" in done.stdout
+
+
+def test_other_devices_are_left_alone():
+    code = "import os; [os.close(os.open(p, os.O_RDWR)) for p in ('/dev/null', '/dev/zero', '/dev/full', '/dev/ptmx')]"
+    said("gpu1", *in_slice("alice", "python3", "-c", code))
+
+
+def test_a_device_that_gres_conf_does_not_list_is_an_error():
+    said("gpu2", "mknod", "-m", "666", "/dev/nvidia9", "c", "195", "9")
+    try:
+        run = converge("--tags", "gpu_access", "--limit", "gpu2").wait()
+        assert run.returncode != 0
+        assert "/dev/nvidia9 is not in gres.conf: it opens in every job" in run.output
+    finally:
+        said("gpu2", "rm", "/dev/nvidia9")
+
+
+def test_a_session_from_before_the_policy_is_reported(request):
+    folder = f"/sys/fs/cgroup/devices/user.slice/user-{uid('alice')}.slice"
+    said("gpu2", "sh", "-c", "rm /etc/systemd/system/user-.slice.d/50-tenancy-gpu.conf; systemctl daemon-reload")
+    said("gpu2", *in_slice("alice", *SLEEP))
+    request.addfinalizer(lambda: on("gpu2", "pkill", "-u", "alice", "-x", "sleep"))
+    run = converge("--tags", "gpu_access", "--limit", "gpu2").wait()
+    assert run.returncode == 0, run.output
+    assert "live session of alice opens /dev/nvidia0" in run.output
+    strict = converge("--tags", "gpu_access", "--limit", "gpu2", "-e", "gpu_access_live_sessions=fail").wait()
+    assert strict.returncode != 0
+    said("gpu2", "pkill", "-u", "alice", "-x", "sleep")
+    wait_for(lambda: on("gpu2", "test", "-d", folder).returncode != 0, 30, "the end of the slice")
+    again = converge("--tags", "gpu_access", "--limit", "gpu2", "-e", "gpu_access_live_sessions=fail").wait()
+    assert again.returncode == 0, again.output
+
+
+def test_an_overruled_policy_is_an_error(request):
+    folder = "/etc/systemd/system/cron.service.d"
+    said(
+        "gpu2",
+        "sh",
+        "-c",
+        f"printf '[Service]\\nDevicePolicy=auto\\nDeviceAllow=\\n' > {folder}/90-local.conf; systemctl daemon-reload",
+    )
+    try:
+        run = converge("--tags", "gpu_access", "--limit", "gpu2").wait()
+        assert run.returncode != 0
+        assert "90-local.conf" in run.output
+    finally:
+        said("gpu2", "sh", "-c", f"rm {folder}/90-local.conf; systemctl daemon-reload")
+
+
+def test_containers_that_would_lose_their_gpus_make_it_wait():
+    said("gpu2", "systemd-run", "--scope", "--unit=docker-0123456789ab", *SLEEP)
+    try:
+        change = [
+            "--tags",
+            "gpu_access",
+            "--limit",
+            "gpu2",
+            "-e",
+            '{"gpu_access_services_extra": ["site-app", "another"]}',
+        ]
+        run = converge(*change).wait()
+        assert run.returncode != 0
+        assert "docker-0123456789ab.scope" in run.output
+        assert on("gpu2", "test", "-e", "/etc/systemd/system/another.service.d").returncode != 0
+        left = converge(*change, "-e", "gpu_access_busy=skip").wait()
+        assert left.returncode == 0, left.output
+        assert left.changed == []
+        assert on("gpu2", "test", "-e", "/etc/systemd/system/another.service.d").returncode != 0
+    finally:
+        said("gpu2", "systemctl", "stop", "docker-0123456789ab.scope")
+
+
+def test_a_job_goes_on_and_never_sees_a_foreign_device(request):
+    watch = "while :; do open-gpus | sort | tr '\\n' ' '; echo; sleep 0.1; done > /tmp/watched 2>&1"
+    with job("alice", "gpu1", "--gres=gpu:1", script=f"export PATH=$PATH:/usr/local/bin; {watch}") as number:
+        wait_for(lambda: on("gpu1", "test", "-s", "/tmp/watched").returncode == 0, 20, "the probe in the job")
+        # With something to change, back, and nothing to change.
+        for extra in ('{"gpu_access_services_extra": ["site-app", "another"]}', "{}"):
+            run = converge("--limit", "gpu1", "-e", extra).wait()
+            assert run.returncode == 0, run.output
+        assert said("login", "squeue", "-h", "-j", number, "-o", "%T", user="alice") == "RUNNING"
+        lines = said("gpu1", "cat", "/tmp/watched").splitlines()
+    assert len(lines) > 50
+    whole = {line.strip() for line in lines if line.count("nvidia") == 4}
+    assert len(whole) == 1, whole
+    assert sorted(whole.pop().split()[1::2]) == ONE
+
+
+def test_by_ssh_only_the_gpus_of_the_job():
+    with job("alice", "gpu1", "--gres=gpu:2"):
+        assert sorted_answers(gpus_by_ssh("gpu1", "alice")) == ["ENXIO", "ENXIO", "EPERM", "EPERM"]
