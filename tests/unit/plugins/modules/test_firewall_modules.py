@@ -51,6 +51,9 @@ class World:
             self.step()
             self.files.pop(path, None)
 
+    def unlink(self, path):
+        del self.files[path]
+
     # Host.
     def listing(self, table):
         return self.tables.get(table)
@@ -120,7 +123,7 @@ def world(monkeypatch):
     monkeypatch.setattr(host, "remove", made.remove)
     monkeypatch.setattr(host, "make_directories", lambda: None)
     monkeypatch.setattr(_files, "write", made.write)
-    monkeypatch.setattr(firewall.os, "unlink", made.files.pop)
+    monkeypatch.setattr(firewall.os, "unlink", made.unlink)
     monkeypatch.setattr(firewall.time, "sleep", lambda seconds: made.step())
     monkeypatch.setattr(runtime, "structure", lambda admins: "structure")
     monkeypatch.setattr(runtime, "without_kept", lambda text: text)
