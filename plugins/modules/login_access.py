@@ -146,7 +146,7 @@ class Sshd:
         """:raises AccessError: sshd makes something else of it."""
         elsewhere = login_access.outside(params["allow_from"])
         # Names are plain words, so the first and the last stand for all.
-        for user in {params["users"][0], params["users"][-1]}:
+        for user in sorted({params["users"][0], params["users"][-1]}):
             for address in elsewhere:
                 if not login_access.denied(self.settings(user, address, file), user):
                     raise login_access.AccessError(

@@ -12,9 +12,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from definition import inventory_folder, state
-from recorded import module, playbook
-from ways import at, on, said, ssh
+from ways import at, inventory_folder, module, on, playbook, said, ssh, state
 
 FILE = "/etc/ssh/sshd_config.d/60-tenancy-tenant-foo.conf"
 KEY = "/root/.ssh/as-alice"

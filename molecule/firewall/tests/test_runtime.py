@@ -12,9 +12,7 @@ import time
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from definition import state
-from recorded import module
-from ways import at, converge, on, over, restart, role, said, ssh, table, tried, wait_for
+from ways import at, converge, module, on, over, restart, role, said, ssh, state, table, tried, wait_for
 
 RUNTIME = "tenancy_runtime"
 # As fail2ban, Docker and podman (netavark) leave them.

@@ -13,9 +13,7 @@ import time
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from definition import state
-from recorded import module
-from ways import ROLE, at, converge, on, over, restart, role, said, ssh, table, wait_for
+from ways import ROLE, at, converge, module, on, over, restart, role, said, ssh, state, table, wait_for
 
 # Nobody listens there: whoever is not connected yet stays outside.
 LOCK_OUT = {"firewall_ports": {"ssh": [2222]}}

@@ -11,9 +11,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests" / "cluster"))
-from definition import address, definition, state
+from definition import address, definition, inventory_folder, state
 from engine import REPO, Engine
-from recorded import Started, playbook
+from recorded import Started, module, playbook
 from remote import on, said, wait_for
 
 SPEC = definition()
@@ -120,12 +120,16 @@ __all__ = [
     "at",
     "converge",
     "counter",
+    "inventory_folder",
+    "module",
     "on",
     "over",
+    "playbook",
     "restart",
     "role",
     "said",
     "ssh",
+    "state",
     "table",
     "tried",
     "wait_for",

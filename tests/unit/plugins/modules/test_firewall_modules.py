@@ -51,6 +51,9 @@ class World:
             self.step()
             self.files.pop(path, None)
 
+    def unlink(self, path):
+        del self.files[path]
+
     # Host.
     def listing(self, table):
         return self.tables.get(table)
@@ -116,11 +119,11 @@ class World:
 def world(monkeypatch):
     made = World()
     monkeypatch.setattr(_command, "find", lambda program, search_path: program)
-    monkeypatch.setattr(host, "read", lambda path: made.read(path))
-    monkeypatch.setattr(host, "remove", lambda *paths: made.remove(*paths))
+    monkeypatch.setattr(host, "read", made.read)
+    monkeypatch.setattr(host, "remove", made.remove)
     monkeypatch.setattr(host, "make_directories", lambda: None)
-    monkeypatch.setattr(_files, "write", lambda *args: made.write(*args))
-    monkeypatch.setattr(firewall.os, "unlink", lambda path: made.files.pop(path))
+    monkeypatch.setattr(_files, "write", made.write)
+    monkeypatch.setattr(firewall.os, "unlink", made.unlink)
     monkeypatch.setattr(firewall.time, "sleep", lambda seconds: made.step())
     monkeypatch.setattr(runtime, "structure", lambda admins: "structure")
     monkeypatch.setattr(runtime, "without_kept", lambda text: text)
