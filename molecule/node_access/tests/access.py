@@ -31,7 +31,7 @@ def give_key(user: str, *hosts: str) -> None:
 
 def ssh_argv(host: str, user: str, *argv: str) -> list[str]:
     """A connection of its own: sharing root's would try nothing."""
-    options = ["-o", "ControlMaster=no", "-o", "ControlPath=none", "-l", user]
+    options = ["-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "LogLevel=INFO", "-l", user]
     return ["ssh", "-F", str(state() / "ssh_config"), *options, host, shlex.join(argv)]
 
 

@@ -31,6 +31,7 @@ try:
 except OSError as error:
     print(error.errno, n)
 """
+SLEEPING = ("pgrep", "-u", "alice", "-x", "-f", "sleep 300")
 # sshd takes it, and nobody gets in.
 LOCKED = "UsePAM yes\nAllowUsers nobody-at-all\n"
 
@@ -76,10 +77,10 @@ def test_the_end_of_the_job_is_the_end_of_the_login():
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        wait_for(lambda: on("gpu2", "pgrep", "-u", "alice", "-x", "-f", "sleep 300").returncode == 0, 30, "the login")
+        wait_for(lambda: on("gpu2", *SLEEPING).returncode == 0, 30, "the login")
         said("login", "scancel", number, user="alice")
         assert login.wait(timeout=60) != 0
-    wait_for(lambda: on("gpu2", "pgrep", "-u", "alice").returncode != 0, 30, "the end of all her processes")
+    wait_for(lambda: on("gpu2", *SLEEPING).returncode != 0, 30, "the end of her process")
 
 
 def test_keys_in_a_users_home_are_not_read():

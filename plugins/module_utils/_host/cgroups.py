@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import typing as t
 
 
 class NoHierarchy(Exception):
@@ -15,27 +14,30 @@ class NoHierarchy(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Hierarchy:
-    """Where it is mounted; ``version`` 1 is the devices controller of v1, 2 the unified hierarchy."""
+    """Where it is mounted; ``version`` 1 is the devices controller of v1, 2 the unified hierarchy.
+
+    ``units`` is where systemd keeps its units. On v1 these are two trees: a process that began before its unit had a
+    policy stays where it was in the one that decides about devices.
+    """
 
     version: int
     root: str
+    units: str
 
     def folder(self, path: str) -> str:
         return os.path.join(self.root, path.lstrip("/"))
 
-    def nearest(self, path: str) -> str:
-        """The cgroup that decides for a unit: on v1 systemd makes one only where it has something to say."""
-        while path.strip("/") and not os.path.isdir(self.folder(path)):
-            path = os.path.dirname(path)
-        return path or "/"
-
-    def occupied(self, path: str) -> list[str]:
-        """The cgroups at and below a path that hold processes. A process can only join one of these on v2."""
+    def unit_pids(self, path: str) -> list[int]:
+        """The processes of a unit and of all units below it."""
         found = []
-        for folder, _folders, _files in os.walk(self.folder(path)):
-            if pids(folder):
-                found.append(os.path.join("/", os.path.relpath(folder, self.root)))
-        return sorted(found)
+        for folder, _folders, _files in os.walk(os.path.join(self.units, path.lstrip("/"))):
+            found += pids(folder)
+        return found
+
+    def deciding(self, path: str) -> list[str]:
+        """The cgroups that decide about devices for the processes of a unit."""
+        found = {self.of_process(pid) for pid in self.unit_pids(path)}
+        return sorted(group for group in found if group is not None)
 
     def of_process(self, pid: int) -> str | None:
         try:
@@ -61,18 +63,22 @@ def parse(mountinfo: str) -> Hierarchy:
 
     :raises NoHierarchy: neither is mounted.
     """
-    unified = None
+    devices = units = unified = None
     for line in mountinfo.splitlines():
         left, _dash, right = line.partition(" - ")
         kind, _source, options = (right.split(" ") + ["", "", ""])[:3]
         place = left.split(" ")[4].replace("\\040", " ")
         if kind == "cgroup" and "devices" in options.split(","):
-            return Hierarchy(1, place)
-        if kind == "cgroup2" and unified is None:
+            devices = place
+        elif kind == "cgroup" and "name=systemd" in options.split(","):
+            units = place
+        elif kind == "cgroup2" and unified is None:
             unified = place
+    if devices is not None:
+        return Hierarchy(1, devices, units or unified or devices)
     if unified is None:
         raise NoHierarchy("no cgroup file system is mounted that could hold device rules")
-    return Hierarchy(2, unified)
+    return Hierarchy(2, unified, unified)
 
 
 def read() -> Hierarchy:
@@ -87,8 +93,3 @@ def pids(folder: str) -> list[int]:
             return [int(word) for word in handle.read().split()]
     except OSError:
         return []
-
-
-def all_pids(hierarchy: Hierarchy, path: str) -> t.Iterator[int]:
-    for folder in hierarchy.occupied(path):
-        yield from pids(hierarchy.folder(folder))

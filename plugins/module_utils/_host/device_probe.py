@@ -145,8 +145,7 @@ def of_unit(
     """In every cgroup of a running unit."""
     if not control_group:
         return Attempt(way, expected, why="it does not run")
-    own = hierarchy.nearest(control_group)
-    folders = hierarchy.occupied(own) if hierarchy.version == 2 and own == control_group else [own]
+    folders = hierarchy.deciding(control_group)
     answers: dict[str, str] = {}
     for folder in folders:
         result = in_cgroup(hierarchy.folder(folder), devices, uid, gid)

@@ -40,7 +40,7 @@ def live_slices(hierarchy: cgroups.Hierarchy) -> list[int]:
     """The users who have sessions, or a manager, now."""
     found = []
     try:
-        names = os.listdir(hierarchy.folder("/user.slice"))
+        names = os.listdir(os.path.join(hierarchy.units, "user.slice"))
     except FileNotFoundError:
         return []
     for name in names:

@@ -60,13 +60,13 @@ def read() -> list[Container]:
     """Every container scope, with the NVIDIA devices that its processes see."""
     hierarchy = cgroups.read()
     found = []
-    for folder, folders, _files in os.walk(hierarchy.root):
+    for folder, folders, _files in os.walk(hierarchy.units):
         for name in folders:
             if not SCOPE.match(name):
                 continue
-            path = os.path.join("/", os.path.relpath(os.path.join(folder, name), hierarchy.root))
+            path = os.path.join("/", os.path.relpath(os.path.join(folder, name), hierarchy.units))
             devices: set[str] = set()
-            for pid in cgroups.all_pids(hierarchy, path):
+            for pid in hierarchy.unit_pids(path):
                 root = f"/proc/{pid}/root"
                 devices |= {device[len(root) :] for device in glob.glob(f"{root}/dev/nvidia*")}
             found.append(Container(name, tuple(sorted(devices)), _allow(name)))

@@ -27,8 +27,8 @@ V2 = "30 29 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 
 
 def test_where_device_rules_are():
-    assert cgroups.parse(V1) == cgroups.Hierarchy(1, "/sys/fs/cgroup/devices")
-    assert cgroups.parse(V2) == cgroups.Hierarchy(2, "/sys/fs/cgroup")
+    assert cgroups.parse(V1) == cgroups.Hierarchy(1, "/sys/fs/cgroup/devices", "/sys/fs/cgroup/systemd")
+    assert cgroups.parse(V2) == cgroups.Hierarchy(2, "/sys/fs/cgroup", "/sys/fs/cgroup")
     with pytest.raises(cgroups.NoHierarchy):
         cgroups.parse("1 1 0:1 / /proc rw - proc proc rw\n")
 
@@ -40,19 +40,18 @@ def test_where_a_process_is():
     assert cgroups.membership("1:name=systemd:/x\n", 1) is None
 
 
-def test_the_cgroup_that_decides(tmp_path):
-    (tmp_path / "system.slice" / "a.service" / "sub").mkdir(parents=True)
-    for folder, text in (
-        ("system.slice", ""),
-        ("system.slice/a.service", "12\n"),
-        ("system.slice/a.service/sub", "13\n14\n"),
-    ):
-        (tmp_path / folder / "cgroup.procs").write_text(text)
-    hierarchy = cgroups.Hierarchy(1, str(tmp_path))
-    assert hierarchy.nearest("/system.slice/b.service") == "/system.slice"
-    assert hierarchy.nearest("/nothing/at/all") == "/"
-    assert hierarchy.occupied("/system.slice") == ["/system.slice/a.service", "/system.slice/a.service/sub"]
-    assert list(cgroups.all_pids(hierarchy, "/system.slice")) == [12, 13, 14]
+def test_the_cgroup_that_decides_is_that_of_the_processes(tmp_path, monkeypatch):
+    (tmp_path / "user.slice" / "user-7.slice" / "session-1.scope").mkdir(parents=True)
+    (tmp_path / "user.slice" / "user-7.slice" / "cgroup.procs").write_text("")
+    (tmp_path / "user.slice" / "user-7.slice" / "session-1.scope" / "cgroup.procs").write_text("13\n14\n15\n")
+    hierarchy = cgroups.Hierarchy(1, "/devices", str(tmp_path))
+    assert hierarchy.unit_pids("/user.slice/user-7.slice") == [13, 14, 15]
+    # 13 has been there since before the policy; 15 has just ended.
+    groups = {13: "/user.slice", 14: "/user.slice/user-7.slice", 15: None}
+    monkeypatch.setattr(cgroups.Hierarchy, "of_process", lambda self, pid: groups[pid])
+    assert hierarchy.deciding("/user.slice/user-7.slice") == ["/user.slice", "/user.slice/user-7.slice"]
+    assert hierarchy.deciding("/nothing") == []
+    assert hierarchy.folder("/user.slice") == "/devices/user.slice"
 
 
 @pytest.mark.parametrize(
