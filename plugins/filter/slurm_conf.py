@@ -41,7 +41,9 @@ def slurm_nodes(hosts: t.Sequence[str], hostvars: t.Mapping[str, t.Any]) -> list
     picked: dict[str, dict[str, t.Any]] = {}
     for host in hosts:
         own = hostvars[host]
-        picked[host] = {name: _plain(own[name]) for name in (nodes.NODE, nodes.ADDRESS) if name in own}
+        picked[host] = {
+            name: _plain(own[name]) for name in (nodes.NODE, nodes.ADDRESS, nodes.OWNER_OF_HOST) if name in own
+        }
     return nodes.collect(list(hosts), picked)
 
 
