@@ -69,8 +69,10 @@ def slurmdbd_database(text: str) -> str:
     return storage.database(str(text))
 
 
-def slurm_node_proposal(report: str, devices: t.Sequence[str], gpus: str = "") -> dict[str, t.Any]:
-    return proposal.propose(report, list(devices), gpus)
+def slurm_node_proposal(
+    report: str, devices: t.Sequence[str], gpus: str = "", information: t.Sequence[str] = ()
+) -> dict[str, t.Any]:
+    return proposal.propose(report, list(devices), gpus, list(information))
 
 
 class FilterModule:
