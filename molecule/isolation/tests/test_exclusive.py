@@ -19,12 +19,12 @@ def stays_pending(job: str, seconds: float = 5) -> None:
 def test_another_tenant_waits_and_another_team_does_not():
     alice = submit("alice", "-w", "gpu1")
     wait_state(alice, "RUNNING")
-    bob = submit("bob", "-w", "gpu1")
     carol = submit("carol", "-w", "gpu1")
     wait_state(carol, "RUNNING")
     said("ctl", "scancel", carol)
     wait_state(carol, "CANCELLED")
     # A CPU is free again, beside alice.
+    bob = submit("bob", "-w", "gpu1")
     stays_pending(bob)
     said("ctl", "scancel", alice)
     wait_state(bob, "RUNNING")
