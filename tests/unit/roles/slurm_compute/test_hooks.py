@@ -160,7 +160,7 @@ def test_nothing_of_a_users_environment_reaches_a_script(node, tmp_path):
 def test_the_same_epilog_asked_for_twice_runs_once_at_a_time(node, tmp_path):
     node.script("epilog", "50-slow", f"#!/bin/sh\necho in >> {tmp_path}/said\nsleep 0.5\necho out >> {tmp_path}/said\n")
     given = {"SLURM_JOB_ID": "12", "SLURM_JOB_UID": "10001"}
-    both = [subprocess.Popen(node.argv("epilog"), env=given) for _ in range(2)]
+    both = [subprocess.Popen(node.argv("epilog"), env=given) for _number in range(2)]
     assert [one.wait(timeout=30) for one in both] == [0, 0]
     assert (tmp_path / "said").read_text().split() == ["in", "out", "in", "out"]
 
