@@ -41,7 +41,9 @@ def slurm_nodes(hosts: t.Sequence[str], hostvars: t.Mapping[str, t.Any]) -> list
     picked: dict[str, dict[str, t.Any]] = {}
     for host in hosts:
         own = hostvars[host]
-        picked[host] = {name: _plain(own[name]) for name in (nodes.NODE, nodes.ADDRESS) if name in own}
+        picked[host] = {
+            name: _plain(own[name]) for name in (nodes.NODE, nodes.ADDRESS, nodes.OWNER_OF_HOST) if name in own
+        }
     return nodes.collect(list(hosts), picked)
 
 
@@ -67,8 +69,10 @@ def slurmdbd_database(text: str) -> str:
     return storage.database(str(text))
 
 
-def slurm_node_proposal(report: str, devices: t.Sequence[str], gpus: str = "") -> dict[str, t.Any]:
-    return proposal.propose(report, list(devices), gpus)
+def slurm_node_proposal(
+    report: str, devices: t.Sequence[str], gpus: str = "", information: t.Sequence[str] = ()
+) -> dict[str, t.Any]:
+    return proposal.propose(report, list(devices), gpus, list(information))
 
 
 class FilterModule:

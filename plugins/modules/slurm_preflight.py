@@ -42,6 +42,9 @@ options:
     type: list
     elements: dict
     default: []
+  isolation:
+    description: The tenant's entry of the filter P(gpuops.tenancy.tenant_isolation#filter). slurmctld has to uphold it already.
+    type: dict
   now:
     description: The controller's clock, in seconds since 1970. The clock is not checked without it.
     type: int
@@ -81,6 +84,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._command import (
     run,
 )
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import (
+    apart,
     effective,
     fields,
     outrank,
@@ -97,6 +101,7 @@ def argument_spec():
         "cluster": {"type": "str", "required": True},
         "accounts": {"type": "list", "elements": "dict", "default": []},
         "users": {"type": "list", "elements": "dict", "default": []},
+        "isolation": {"type": "dict"},
         "now": {"type": "int"},
         "search_path": {"type": "list", "elements": "path", "default": SEARCH_PATH},
     }
@@ -151,6 +156,8 @@ def main():
     }
     verdict = outrank.check(wanted, reading.qos, reading.partitions)
     problems = preflight.problems(reading, params["cluster"], named) + verdict.problems
+    if params["isolation"]:
+        problems += apart.problems(reading.config, reading.partitions, params["isolation"])
     if problems:
         module.fail_json(msg="; ".join(problems), problems=problems)
     for warning in verdict.warnings:

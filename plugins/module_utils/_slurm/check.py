@@ -19,7 +19,7 @@ import re
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import trial
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import autodetect, trial
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import include, read
 
 TIMEOUT = 60.0
@@ -108,7 +108,7 @@ def _slurmdbd(stage: str, coming: t.Container[str], search_path: t.Sequence[str]
 
 def _slurmd(stage: str, node: str, search_path: t.Sequence[str], report: Report) -> None:
     if node:
-        _devices(stage, node)
+        _devices(stage, node, search_path)
     elif _command.find("slurmd", search_path) is None:
         # Not needed on such a host; what would read the files is not here either.
         report.unchecked += ["cgroup.conf", "gres.conf"]
@@ -137,10 +137,16 @@ def for_trial(slurm_conf: str, spool: str, node: str) -> str:
     return text if node else f"{text}NodeName={STAND_IN} CPUs=1\n"
 
 
-def _devices(stage: str, node: str) -> None:
+def _devices(stage: str, node: str, search_path: t.Sequence[str]) -> None:
     if not os.path.exists(os.path.join(stage, "gres.conf")):
         return
-    files = read.device_files(_read(stage, "gres.conf"), node)
+    text = _read(stage, "gres.conf")
+    wanted = autodetect.methods(text, node)
+    if wanted and _command.find("slurmd", search_path) is not None:
+        blind = autodetect.missing(wanted, autodetect.directories(_read(stage, "slurm.conf"), search_path))
+        if blind:
+            raise CheckFailed(blind)
+    files = read.device_files(text, node)
     missing = [file for file in files if not os.path.exists(file)]
     if missing:
         raise CheckFailed(

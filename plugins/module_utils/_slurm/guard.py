@@ -13,9 +13,10 @@ import socket
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
-from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import hostlist
+from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm import hostlist, owners
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import include, read
 
+SHOW_NODE = ("scontrol", "show", "node")
 SQUEUE = ("squeue", "--noheader", "--all", "--format=%A|%T|%N")
 TIMEOUT = 60.0
 DEFINING = ("slurm.conf", "gres.conf")
@@ -83,28 +84,40 @@ def refusal(danger: t.Mapping[str, str], busy: t.Mapping[str, t.Sequence[str]]) 
 
 
 def enforce(old: t.Mapping[str, str], new: t.Mapping[str, str], search_path: t.Sequence[str]) -> list[list[str]]:
-    """Raise Refused where jobs are in the way; returns the commands that were run."""
+    """Raise Refused where jobs are in the way, or an owner's data; returns the commands that were run."""
     danger = threatened(old, new)
-    if not danger or _never_started(old["slurm.conf"]):
+    handed = owners.handed_over(old.get("slurm.conf", ""), new.get("slurm.conf", ""))
+    if not (danger or handed) or _never_started(old["slurm.conf"]):
         return []
-    program = _command.find(SQUEUE[0], search_path)
-    names = hostlist.fold(danger)
+    names = hostlist.fold([*danger, *handed])
+    squeue, busy = _ask(SQUEUE, names, search_path)
+    message = refusal(danger, jobs(busy))
+    if message:
+        raise Refused(message)
+    if not handed:
+        return [squeue]
+    show, shown = _ask(SHOW_NODE, names, search_path)
+    message = owners.refusal(handed, shown, jobs(busy))
+    if message:
+        raise Refused(message)
+    return [squeue, show]
+
+
+def _ask(command: t.Sequence[str], names: str, search_path: t.Sequence[str]) -> tuple[list[str], str]:
+    program = _command.find(command[0], search_path)
     if program is None:
         raise Refused(
-            f"nodes {names} would change, and without squeue it cannot be known whether they have jobs; install it"
+            f"nodes {names} would change, and without {command[0]} it cannot be known whether they have jobs; install it"
         )
-    argv = [program, *SQUEUE[1:]]
+    argv = [program, *command[1:]]
     try:
         done = _command.run(argv, timeout=TIMEOUT, ok=(0,))
     except _command.CommandError as exc:
         raise Refused(
-            f"nodes {names} would be removed or change their GRES, and it cannot be known whether they have jobs ({exc}); "
-            "bring slurmctld up and run again"
+            f"nodes {names} would be removed, change their GRES or change hands, and it cannot be known whether they have jobs "
+            f"({exc}); bring slurmctld up and run again"
         ) from exc
-    message = refusal(danger, jobs(done.stdout))
-    if message:
-        raise Refused(message)
-    return [argv]
+    return argv, done.stdout
 
 
 def _never_started(slurm_conf: str) -> bool:

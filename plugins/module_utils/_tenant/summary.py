@@ -6,6 +6,12 @@ from __future__ import annotations
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._tenant.pick import normalised, pick_user
 
+_NODES = {
+    "shared": "shared with other tenants",
+    "exclusive": "no other tenant is on a node at the same time",
+    "private_nodes": "its own, in partition {0}; jobs name it: --partition={0}, or SBATCH_PARTITION, SLURM_PARTITION and SALLOC_PARTITION",
+}
+
 
 def smoke_jobs(document: dict, user: str | None = None) -> list[dict]:
     """One job for each account of the tenant, as its first user; with `user`, one for each account of hers."""
@@ -16,8 +22,10 @@ def smoke_jobs(document: dict, user: str | None = None) -> list[dict]:
     # An association for one partition proves nothing about the others: it comes last.
     for name, association in sorted(rows, key=lambda row: bool(row[1]["partition"])):
         job = {"user": name, "account": association["account"]}
-        if association["partition"]:
-            job["partition"] = association["partition"]
+        # Who has nodes of its own is refused everywhere else.
+        own = document["name"] if document.get("isolation") == "private_nodes" else ""
+        if association["partition"] or own:
+            job["partition"] = association["partition"] or own
         jobs.setdefault(association["account"], job)
     return list(jobs.values())
 
@@ -31,6 +39,7 @@ def summary(
     lines = [
         f"Tenant {document['name']} ({document['description']})",
         f"log in at: {', '.join(login_hosts)}",
+        f"nodes: {_NODES.get(document.get('isolation', 'shared'), '').format(document['name'])}",
         f"fair share: {slurm['fairshare']}",
         f"limits of the whole tenant: {_limits(slurm['limits'])}",
         f"QOS: {', '.join(slurm['qos']) or 'inherited'}; default {slurm['default_qos'] or 'inherited'}",

@@ -11,6 +11,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf import (
+    isolation,
+    jobs,
     lines,
     refused,
     retention,
@@ -33,7 +35,7 @@ _NAMES = ("cluster_name", "controllers", "database_host", "user", "state_dir", "
 def cluster(
     spec: t.Mapping[str, t.Any], version: Version, definitions: t.Sequence[t.Mapping[str, t.Any]]
 ) -> dict[str, str]:
-    """File name -> text for slurm.conf, cgroup.conf, gres.conf and, with switches, topology.conf."""
+    """File name -> text for slurm.conf, cgroup.conf, gres.conf and, where there is need, topology.conf and job_container.conf."""
     missing = [name for name in _NAMES if not spec.get(name)]
     if missing:
         raise ConfigError(f"the cluster's configuration lacks {', '.join(missing)}")
@@ -51,8 +53,9 @@ def cluster(
         )
     nodes = node_lines.build(definitions)
     tree = topology.build(nodes, spec.get("switches") or [])
+    apart = isolation.read(spec)
     parts, longest = partition_lines.build(
-        spec.get("partitions") or [],
+        isolation.partitions(spec.get("partitions") or [], nodes, apart, spec.get("private_partition") or {}),
         nodes,
         spec.get("partition_defaults") or {},
         spec.get("billing_weights") or {},
@@ -60,7 +63,7 @@ def cluster(
     values = lines.options(
         "slurm.conf",
         version,
-        _slurm_defaults(spec, version, nodes, longest, tree),
+        {**_slurm_defaults(spec, version, nodes, longest, tree), **apart.mcs()},
         spec.get("options"),
         spec.get("options_extra"),
     )
@@ -77,8 +80,8 @@ def cluster(
         ),
         "gres.conf": node_lines.gres_conf(nodes, str(spec.get("gres_autodetect") or "off")),
     }
-    if tree:
-        result["topology.conf"] = tree
+    container = jobs.container(spec, version)
+    result.update({name: text for name, text in (("topology.conf", tree), (jobs.FILE, container)) if text})
     return result
 
 
@@ -145,7 +148,7 @@ def _slurm_defaults(
         # What a job is kept in.
         "ProctrackType": "proctrack/cgroup",
         "TaskPlugin": "task/affinity,task/cgroup",
-        "PrologFlags": "Contain",
+        **jobs.keys(spec, version),
         "JobAcctGatherType": "jobacct_gather/cgroup",
         "PropagateResourceLimitsExcept": "MEMLOCK",
         "UnkillableStepTimeout": 300,
@@ -171,6 +174,8 @@ def _slurm_defaults(
             "bf_resolution=180",
             "bf_max_job_test=1000",
             "max_rpc_cnt=150",
+            # A job whose node fails its prolog goes to another one, instead of waiting for its owner to release it.
+            "nohold_on_prolog_fail",
         ],
         "PreemptType": "preempt/qos",
         "PreemptMode": "REQUEUE",

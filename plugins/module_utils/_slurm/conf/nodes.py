@@ -19,6 +19,9 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._slurm.conf.version
 ADDRESS = "tenancy_address_cluster"
 NODE = "slurm_compute_node"
 HOSTNAME = "tenancy_hostname"
+OWNER_OF_HOST = "slurm_compute_owner"
+# The feature by which Slurm knows whose node it is.
+OWNER = "owner-"
 _NAME = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$")
 _GRES_NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 _TYPE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -58,13 +61,15 @@ class Node:
     switch: str
     gres: tuple[Gres, ...]
     line: str
+    # The tenant whose node it is; empty for everybody's.
+    owner: str = ""
 
     def tres(self) -> list[str]:
         return [name for gres in self.gres for name in gres.tres()]
 
 
 def collect(hosts: t.Sequence[str], variables: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
-    """The two inventory variables of every compute host, as plain data; all hosts without them in one error."""
+    """The inventory variables of every compute host, as plain data; all hosts without them in one error."""
     missing: list[str] = []
     found: list[dict[str, t.Any]] = []
     for host in hosts:
@@ -76,7 +81,8 @@ def collect(hosts: t.Sequence[str], variables: t.Mapping[str, t.Mapping[str, t.A
             continue
         if not isinstance(node, t.Mapping):
             raise ConfigError(f"host {host}: {NODE} must be a mapping (cpus, real_memory, gres ...)")
-        found.append({**node, "name": node.get("name") or host, "address": str(address)})
+        owner = str(own.get(OWNER_OF_HOST) or "")
+        found.append({**node, "name": node.get("name") or host, "address": str(address), "owner": owner, "host": host})
     if missing:
         raise ConfigError(
             f"no node definition in the inventory for {'; '.join(missing)}: set the variables for the host, "
@@ -110,7 +116,7 @@ def _node(item: t.Mapping[str, t.Any]) -> Node:
     where = f"node {name}"
     if not _NAME.match(name):
         raise ConfigError(f"{name!r} is no node name; use letters, digits, '-' and '.'")
-    unknown = sorted(set(item) - _FIELDS - {"address"})
+    unknown = sorted(set(item) - _FIELDS - {"address", "owner", "host"})
     if unknown:
         raise ConfigError(
             f"{where}: {NODE} has no field {', '.join(unknown)}; what Slurm knows besides goes into options"
@@ -120,6 +126,14 @@ def _node(item: t.Mapping[str, t.Any]) -> Node:
         raise ConfigError(f"{where}: two gres entries of one name and type; add their counts up")
     cpus = _positive(where, "cpus", item.get("cpus") or _cpus(item))
     memory = _positive(where, "real_memory", item.get("real_memory"))
+    owner = str(item.get("owner") or "")
+    # Whose it is stands in Slurm too: what is on the node is known before the file says something new.
+    features = [str(name) for name in item.get("features") or []]
+    if any(name.startswith(OWNER) for name in features):
+        raise ConfigError(
+            f"{where}: features that begin with {OWNER} say whose node it is; set {OWNER_OF_HOST} instead"
+        )
+    features += [f"{OWNER}{owner}"] if owner else []
     line = lines.pairs(
         where,
         [
@@ -136,12 +150,12 @@ def _node(item: t.Mapping[str, t.Any]) -> Node:
             ("CoreSpecCount", item.get("core_spec_count")),
             ("TmpDisk", item.get("tmp_disk")),
             ("Gres", [entry.in_slurm_conf() for entry in gres]),
-            ("Feature", item.get("features")),
+            ("Feature", features),
             ("Weight", item.get("weight")),
             *sorted((item.get("options") or {}).items()),
         ],
     )
-    return Node(name, str(item.get("address", "")), cpus, memory, str(item.get("switch") or ""), gres, line)
+    return Node(name, str(item.get("address", "")), cpus, memory, str(item.get("switch") or ""), gres, line, owner)
 
 
 def _cpus(item: t.Mapping[str, t.Any]) -> int | None:

@@ -33,7 +33,18 @@ _KEYS = {
     "hidden": "Hidden",
     "state": "State",
 }
-_OWN = {"name", "nodes", "gres", "default", "max_time", "default_time", "def_mem_per_cpu", "billing_weights", "options"}
+_OWN = {
+    "name",
+    "nodes",
+    "gres",
+    "default",
+    "max_time",
+    "default_time",
+    "def_mem_per_cpu",
+    "billing_weights",
+    "options",
+    "owner",
+}
 
 
 def minutes(where: str, text: t.Any) -> int:
@@ -113,12 +124,15 @@ def _members(where: str, own: t.Mapping[str, t.Any], known: t.Mapping[str, Node]
     strangers = [name for name in names if name not in known]
     if strangers:
         raise ConfigError(f"{where} names {hostlist.fold(strangers)}, which the inventory does not define")
-    members = [known[name] for name in names]
+    # A node of one tenant is in that tenant's partition and in no other, whatever the others name.
+    members = [known[name] for name in names if known[name].owner == str(own.get("owner") or "")]
     if own.get("gres"):
         tres = f"gres/{own['gres']}"
         members = [node for node in members if tres in node.tres()]
     if not members:
-        raise ConfigError(f"{where} has no nodes: none of those named has gres {own.get('gres')}")
+        raise ConfigError(
+            f"{where} has no nodes: none of those named has gres {own.get('gres') or '(any)'} and no owner; correct it, or take it out"
+        )
     return members
 
 

@@ -20,12 +20,15 @@ _FIELDS = {
 UNKNOWN_TYPE = "fill-in"
 
 
-def propose(report: str, devices: t.Sequence[str], gpus: str = "") -> dict[str, t.Any]:
+def propose(
+    report: str, devices: t.Sequence[str], gpus: str = "", information: t.Sequence[str] = ()
+) -> dict[str, t.Any]:
     """The value for slurm_compute_node.
 
     :param report: what ``slurmd -C`` printed.
     :param devices: paths below /dev; only whole GPUs (nvidia0, nvidia1 ...) count.
     :param gpus: what ``nvidia-smi --query-gpu=name --format=csv,noheader`` printed, or nothing.
+    :param information: the driver's files /proc/driver/nvidia/gpus/*/information, which say which device is which model.
     """
     found = records(report, "NodeName")
     if not found:
@@ -39,11 +42,16 @@ def propose(report: str, devices: t.Sequence[str], gpus: str = "") -> dict[str, 
     files = sorted((path for path in devices if re.search(r"/nvidia\d+$", path)), key=hostlist.natural)
     if files:
         kinds = {short_name(line) for line in gpus.splitlines() if line.strip()} or {UNKNOWN_TYPE}
-        if len(kinds) == 1:
-            node["gres"] = [{"name": "gpu", "type": kinds.pop(), "count": len(files), "file": hostlist.fold(files)}]
-        else:
-            # Which file is which model cannot be told from here.
-            node["gres"] = [{"name": "gpu", "type": UNKNOWN_TYPE, "count": len(files), "file": hostlist.fold(files)}]
+        # Without the driver's word it cannot be told which file is which model.
+        common = kinds.pop() if len(kinds) == 1 else UNKNOWN_TYPE
+        known = dict(filter(None, map(model_of, information)))
+        grouped: dict[str, list[str]] = {}
+        for path in files:
+            grouped.setdefault(known.get(path.rpartition("/")[2], common), []).append(path)
+        node["gres"] = [
+            {"name": "gpu", "type": kind, "count": len(paths), "file": hostlist.fold(paths)}
+            for kind, paths in grouped.items()
+        ]
     return node
 
 
@@ -51,6 +59,17 @@ def round_down(megabytes: int) -> int:
     """Memory to promise: a kernel update may take a little, and a node with less than promised is taken out."""
     step = 1000 if megabytes >= 10_000 else 100
     return max(megabytes // step * step, 1)
+
+
+def model_of(information: str) -> tuple[str, str] | None:
+    """Name of the device file and type, from what the driver says of one GPU."""
+    words = {
+        key.strip(): value.strip() for key, _colon, value in (row.partition(":") for row in information.splitlines())
+    }
+    number = words.get("Device Minor", "")
+    if not number.isdigit() or not words.get("Model"):
+        return None
+    return f"nvidia{number}", short_name(words["Model"])
 
 
 def short_name(model: str) -> str:

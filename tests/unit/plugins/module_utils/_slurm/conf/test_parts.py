@@ -266,3 +266,20 @@ def test_devices_of_a_node():
     assert read.device_files(text, "gpu1") == ["/dev/nvidia0", "/dev/nvidia1"]
     assert read.device_files(text, "gpu3") == ["/dev/nvidia7", "/dev/cap9"]
     assert len(read.device_lines(text, "gpu2")) == 2
+
+
+CARD = "Model: \t\t NVIDIA {}\nIRQ:   \t\t 30\nGPU UUID: \t GPU-x\nBus Location: \t 0000:01:00.0\nDevice Minor: \t {}\n"
+
+
+def test_a_node_with_two_models_is_proposed_by_what_the_driver_says_of_each_device():
+    cards = [
+        CARD.format("H100 80GB HBM3", 0),
+        CARD.format("A100-SXM4-40GB", 1),
+        CARD.format("H100 80GB HBM3", 2),
+        "garbage",
+    ]
+    devices = ["/dev/nvidia2", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"]
+    assert proposal.propose(REPORT, devices, "", cards)["gres"] == [
+        {"name": "gpu", "type": "h100", "count": 2, "file": "/dev/nvidia[0,2]"},
+        {"name": "gpu", "type": "a100", "count": 1, "file": "/dev/nvidia1"},
+    ]
