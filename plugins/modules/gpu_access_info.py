@@ -90,7 +90,7 @@ failures:
   elements: str
 live:
   description: >-
-    Sessions from before the policy that still reach devices, one sentence each. On cgroup v1 a user's slice keeps the
+    Sessions from before the policy that still reach devices, one sentence each. On cgroup v1 a slice may keep the
     rules it was made with until the user has logged out of all sessions.
   returned: success
   type: list

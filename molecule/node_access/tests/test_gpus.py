@@ -122,23 +122,37 @@ def test_a_device_that_gres_conf_does_not_list_is_an_error():
         said("gpu2", "rm", "/dev/nvidia9")
 
 
-def test_a_session_from_before_the_policy_is_reported(request):
+def test_a_session_that_still_reaches_gpus_is_reported(request):
     folder = f"/sys/fs/cgroup/devices/user.slice/user-{uid('alice')}.slice"
+    said("gpu2", *in_slice("alice", *SLEEP))
+    request.addfinalizer(lambda: on("gpu2", "pkill", "-u", "alice", "-x", "sleep"))
+    # What a session from before the policy has, where systemd leaves the rules of a slice as they were made.
+    said("gpu2", "sh", "-c", f"echo 'c 195:0 rwm' > {folder}/devices.allow")
+    run = converge("--tags", "gpu_access", "--limit", "gpu2").wait()
+    assert run.returncode == 0, run.output
+    assert "live session of alice opens /dev/nvidia0." in run.output
+    strict = converge("--tags", "gpu_access_verify", "--limit", "gpu2", "-e", "gpu_access_live_sessions=fail").wait()
+    assert strict.returncode != 0
+    said("gpu2", "pkill", "-u", "alice", "-x", "sleep")
+    again = converge("--tags", "gpu_access_verify", "--limit", "gpu2", "-e", "gpu_access_live_sessions=fail").wait()
+    assert again.returncode == 0, again.output
+
+
+def test_the_policy_reaches_who_is_logged_in(request):
     said("gpu2", "sh", "-c", "rm /etc/systemd/system/user-.slice.d/50-tenancy-gpu.conf; systemctl daemon-reload")
     said("gpu2", *in_slice("alice", *SLEEP))
     request.addfinalizer(lambda: on("gpu2", "pkill", "-u", "alice", "-x", "sleep"))
     run = converge("--tags", "gpu_access", "--limit", "gpu2").wait()
     assert run.returncode == 0, run.output
-    assert "live session of alice opens /dev/nvidia0" in run.output
-    strict = converge("--tags", "gpu_access", "--limit", "gpu2", "-e", "gpu_access_live_sessions=fail").wait()
-    assert strict.returncode != 0
-    said("gpu2", "pkill", "-u", "alice", "-x", "sleep")
-    wait_for(lambda: on("gpu2", "test", "-d", folder).returncode != 0, 30, "the end of the slice")
-    again = converge("--tags", "gpu_access", "--limit", "gpu2", "-e", "gpu_access_live_sessions=fail").wait()
-    assert again.returncode == 0, again.output
+    # Closed, or told: never open and silent.
+    pid = said("gpu2", "pgrep", "-u", "alice", "-x", "-n", "sleep")
+    group = said("gpu2", "sh", "-c", f"grep :devices: /proc/{pid}/cgroup | cut -d: -f3")
+    script = f"echo $$ > /sys/fs/cgroup/devices{group}/cgroup.procs; exec runuser -u alice -- open-gpus"
+    closed = gpus(said("gpu2", "sh", "-c", script)) == DENIED
+    assert closed is not ("live session of alice opens" in run.output)
 
 
-def test_an_overruled_policy_is_an_error(request):
+def test_an_overruled_policy_is_an_error():
     folder = "/etc/systemd/system/cron.service.d"
     said(
         "gpu2",
@@ -177,7 +191,7 @@ def test_containers_that_would_lose_their_gpus_make_it_wait():
         said("gpu2", "systemctl", "stop", "docker-0123456789ab.scope")
 
 
-def test_a_job_goes_on_and_never_sees_a_foreign_device(request):
+def test_a_job_goes_on_and_never_sees_a_foreign_device():
     watch = "while :; do open-gpus | sort | tr '\\n' ' '; echo; sleep 0.1; done > /tmp/watched 2>&1"
     with job("alice", "gpu1", "--gres=gpu:1", script=f"export PATH=$PATH:/usr/local/bin; {watch}") as number:
         wait_for(lambda: on("gpu1", "test", "-s", "/tmp/watched").returncode == 0, 20, "the probe in the job")
