@@ -21,6 +21,7 @@ WRITERS = {
     "daemon": ({"name": "Getty@tty1.service"}, "daemon-getty-tty1.service"),
     "mariadb_account": ({"database": "a", "user": "b", "password": "PASSWORD"}, "mariadb"),
     "munge_key_switch": ({"staged": "/etc/X.key", "path": "/etc/Y.key", "at": 1, "now": 1}, "secret--etc-x.key"),
+    "posix_groups": ({"groups": [{"name": "no-such-group"}]}, "posix-users"),
     "posix_numbers": ({"users": [{"name": "alice"}], "ledger": "/nonexistent/x"}, "posix-numbers"),
     "posix_users": ({"users": [{"name": "no-such-user", "uid": 59998}]}, "posix-users"),
     "secret_file": ({"source": "/a", "dest": "/etc/X.key", "staged": "/dev/null"}, "secret--etc-x.key"),
