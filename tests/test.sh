@@ -17,7 +17,7 @@ declare -A LANES=(
 if [ "${ALL:-}" = 1 ]; then
     for release in 12 13; do
         LANES[test-$release]="default onboard accounting adopt database"
-        LANES[test-${release}b]="onboard_faults limits scheduler fairshare failover"
+        LANES[test-${release}b]="onboard_faults limits scheduler fairshare failover isolation"
     done
 fi
 times=$(mktemp -d)
