@@ -45,6 +45,7 @@ WRITERS = {
     "mount_options": ({"path": "/proc", "options": []}, "mount--proc"),
     "munge_key_switch": ({"staged": "/etc/X.key", "path": "/etc/Y.key", "at": 1, "now": 1}, "secret--etc-x.key"),
     "pam_profile": ({"profiles": [{"name": "a", "module": "b", "enabled": True}]}, "pam-profiles"),
+    "posix_groups": ({"groups": [{"name": "no-such-group"}]}, "posix-users"),
     "posix_numbers": ({"users": [{"name": "alice"}], "ledger": "/nonexistent/x"}, "posix-numbers"),
     "posix_users": ({"users": [{"name": "no-such-user", "uid": 59998}]}, "posix-users"),
     "secret_file": ({"source": "/a", "dest": "/etc/X.key", "staged": "/dev/null"}, "secret--etc-x.key"),
