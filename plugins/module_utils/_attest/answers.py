@@ -30,6 +30,17 @@ def answer(id: str, context: str, verdict: str, evidence: str, process: t.Any = 
     return {"probe": id, "context": context, "verdict": verdict, "evidence": evidence, "process": process}
 
 
+def worst(found: t.Sequence[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
+    """One answer for each probe, context and actor, of several services the worst."""
+    order = (api.NOT_APPLICABLE, api.PASS, api.ERROR, api.FAIL)
+    kept: dict[tuple[str, str, str], dict[str, t.Any]] = {}
+    for one in found:
+        key = (one["probe"], one["context"], one["actor"])
+        if key not in kept or order.index(one["verdict"]) > order.index(kept[key]["verdict"]):
+            kept[key] = dict(one)
+    return list(kept.values())
+
+
 def closed(probes: t.Sequence[str], context: str, why: str) -> list[dict[str, t.Any]]:
     """A door that the user cannot even get through: there is nothing behind it, and for node-login that is the claim."""
     return [answer(id, context, api.PASS if id == "node-login" else api.NOT_APPLICABLE, why) for id in probes]

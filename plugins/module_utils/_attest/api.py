@@ -29,7 +29,7 @@ CONTEXTS = {
     "cron": "cron",
     "at": "at",
     "user-manager": "systemd-run --user",
-    "service": "a system service that runs as the user",
+    "service": "a service that starts users' programs",
     "job": "a job with fewer GPUs than the node has",
     "container": "a container (user namespace) in that job",
     "ssh-job": "ssh to a compute node with a job there",

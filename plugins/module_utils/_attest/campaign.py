@@ -26,9 +26,10 @@ def attack(params: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     place.stage(params["program"], run_id)
     facts = {**params["facts"], "path": ":".join(path)}
     doors = [
-        contexts.Entry(one["context"], one["actor"], params["facts"]["users"][one["actor"]], one["probes"])
+        contexts.Entry(one["context"], one["actor"], facts["users"][one["actor"]], one["probes"], unit=unit)
         for one in params["runs"]
         if one["context"] not in JOB_CONTEXTS
+        for unit in (facts["services"] or [""] if one["context"] == "service" else [""])
     ]
     in_job = {one["context"]: one["probes"] for one in params["runs"] if one["context"] in JOB_CONTEXTS}
     found: list[dict[str, t.Any]] = []
@@ -39,14 +40,15 @@ def attack(params: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
         # Who is to be refused for want of a job must not have one yet.
         wait([entry for entry in doors if entry.context == "ssh"], started, run_id)
         if in_job:
-            found += with_job(params, facts, in_job)
+            # An epilog may end all processes of a user whose last job on the node is over: the others come first.
+            found += with_job(params, facts, in_job, lambda: wait(doors, started, run_id))
         wait(doors, started, run_id)
         for entry in doors:
             found += judged(entry)
     finally:
         for entry in doors:
             contexts.finish(entry, path)
-    return found
+    return answers.worst(found)
 
 
 def wait(doors: t.Sequence[contexts.Entry], started: float, run_id: str) -> None:
@@ -80,7 +82,8 @@ def judged(entry: contexts.Entry) -> list[dict[str, t.Any]]:
     else:
         why = entry.broken or f"{entry.context} gave no answer in time: {' '.join(plain(log).split())[-300:]}"
         found = answers.collected(entry.probes, entry.context, came, why)
-    return [{**one, "actor": entry.actor} for one in found]
+    where = f"{entry.unit}: " if entry.unit else ""
+    return [{**one, "actor": entry.actor, "evidence": where + one["evidence"]} for one in found]
 
 
 def plain(log: str) -> str:
@@ -88,7 +91,10 @@ def plain(log: str) -> str:
 
 
 def with_job(
-    params: t.Mapping[str, t.Any], facts: t.Mapping[str, t.Any], in_job: t.Mapping[str, list[str]]
+    params: t.Mapping[str, t.Any],
+    facts: t.Mapping[str, t.Any],
+    in_job: t.Mapping[str, list[str]],
+    others: t.Callable[[], None],
 ) -> list[dict[str, t.Any]]:
     """The job's contexts: inside it, in a container in it, and by ssh while it runs."""
     path, user = params["search_path"], facts["users"]["a"]
@@ -110,6 +116,7 @@ def with_job(
             else:
                 entry.broken = job.why
             found += judged(entry)
+        others()
     finally:
         job.end()
     stopped = not slurm_node.state(job.id, path) if job.id else True

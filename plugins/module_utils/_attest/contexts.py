@@ -40,12 +40,14 @@ class Entry:
     broken: str = ""
     log: str = ""
     key: sshd.Key | None = None
+    # The service, in context service.
+    unit: str = ""
 
 
 def start(entry: Entry, spec: t.Mapping[str, t.Any], path: t.Sequence[str]) -> None:
     """Open the door."""
     account = place.account(entry.user)
-    name = f"{entry.context}-{entry.actor}"
+    name = "-".join(filter(None, [entry.context, entry.actor, entry.unit]))
     file, entry.out = place.specify(
         account, name, {**spec, "parts": [{"context": entry.context, "probes": entry.probes}]}
     )
@@ -84,26 +86,38 @@ def at(entry: Entry, account: pwd.struct_passwd, command: list[str], path: t.Seq
 
 
 def service(entry: Entry, account: pwd.struct_passwd, command: list[str], path: t.Sequence[str]) -> None:
-    unit = f"{place.UNITS}-service-{entry.actor}"
-    spawn(
-        entry,
-        [
-            "systemd-run",
-            "--quiet",
-            "--collect",
-            "--wait",
-            f"--unit={unit}",
-            f"--uid={account.pw_uid}",
-            f"--gid={account.pw_gid}",
-            "--",
-            *command,
-        ],
-    )
+    """Into the cgroup of a service that starts users' programs, as one of those."""
+    if not entry.unit:
+        entry.closed = "attest_services names no service that starts users' programs"
+        return
+    shown = run(["systemctl", "show", "--property=ControlGroup", "--value", entry.unit], timeout=30).stdout.strip()
+    files = [
+        f"{top}{shown}/cgroup.procs" for top in ("/sys/fs/cgroup", "/sys/fs/cgroup/devices", "/sys/fs/cgroup/systemd")
+    ]
+    files = [file for file in files if shown and os.path.exists(file)]
+    if not files:
+        entry.closed = f"{entry.unit} does not run here"
+        return
+    spawn(entry, [sys.executable, "-c", _ENTER, str(len(files)), *files, *place.user_argv(entry.user, command, path)])
+
+
+# Moves itself into the groups, then becomes the program.
+_ENTER = """import os, sys
+count = int(sys.argv[1])
+for file in sys.argv[2:2 + count]:
+    with open(file, "w") as stream:
+        stream.write(str(os.getpid()))
+os.execvp(sys.argv[2 + count], sys.argv[2 + count:])
+"""
 
 
 def user_manager(entry: Entry, account: pwd.struct_passwd, command: list[str], path: t.Sequence[str]) -> None:
     """As any login that goes through logind has one."""
     unit = f"user@{account.pw_uid}.service"
+    loaded = run(["systemctl", "show", "--property=LoadState", "--value", unit], timeout=30).stdout.strip()
+    if loaded != "loaded":
+        entry.closed = f"{unit} is {loaded}: no user has a systemd of her own here"
+        return
     done = run(["systemctl", "start", unit], timeout=30)
     if done.rc:
         why = f"{unit} does not start: {' '.join(done.stderr.split())[:200]}"
@@ -161,7 +175,7 @@ def finish(entry: Entry, path: t.Sequence[str]) -> None:
         entry.key.remove()
     if entry.context == "cron" and not entry.closed:
         run(["crontab", "-r", "-u", entry.user])
-    if entry.context == "user-manager":
+    if entry.context == "user-manager" and not entry.closed:
         run(["systemctl", "stop", f"user@{place.account(entry.user).pw_uid}.service"], timeout=60)
 
 

@@ -17,7 +17,7 @@ from . import place, slurm_node
 WORK = 150
 END = 40
 # Seconds that the job waits for the probes that come by ssh.
-HOLD = 100
+HOLD = 140
 
 
 class Job:

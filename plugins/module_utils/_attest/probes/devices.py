@@ -17,10 +17,10 @@ CONSTRAIN = "slurm_compute: ConstrainDevices=yes in cgroup.conf"
 NO_JOB_CONTROL = {
     "login": "gpu_access: device policy of user slices (user-.slice.d)",
     "ssh": "node_login: pam_slurm_adopt; gpu_access: device policies",
-    "cron": "gpu_access: device policy of services (service.d) for cron",
-    "at": "gpu_access: device policy of services (service.d) for atd",
-    "user-manager": "gpu_access: device policy of user slices (user-.slice.d)",
-    "service": "gpu_access: device policy of services (service.d)",
+    "cron": "gpu_access: device policy of cron; node_hygiene: who may use cron",
+    "at": "gpu_access: device policy of atd; node_hygiene: who may use at",
+    "user-manager": "gpu_access: device policy of user slices; node_login: no user managers on compute nodes",
+    "service": "gpu_access: device policy of the services in gpu_access_services_extra",
 }
 CONTROL = {
     **NO_JOB_CONTROL,

@@ -43,7 +43,7 @@ def worst(answers: dict) -> Outcome:
 @probe(
     "see-processes",
     "sees no other user's processes",
-    "node_login: hidepid of /proc",
+    "node_hygiene: hidepid of /proc",
     ("login", "cron", "job", "ssh-job"),
 )
 def see_processes(world):
@@ -60,7 +60,7 @@ def see_processes(world):
 @probe(
     "read-environment",
     "reads no other user's environment",
-    "kernel: /proc/PID/environ; node_login: hidepid of /proc",
+    "kernel: /proc/PID/environ; node_hygiene: hidepid of /proc",
     WHERE,
 )
 def read_environment(world):
@@ -104,7 +104,7 @@ def ptrace(world):
 @probe(
     "ptrace-own",
     "traces no other process of its own that it did not start",
-    "node_login: kernel.yama.ptrace_scope",
+    "node_hygiene: kernel.yama.ptrace_scope",
     ("login", "job"),
 )
 def ptrace_own(world):
@@ -129,7 +129,7 @@ def ptrace_own(world):
 @probe(
     "process-limit",
     "cannot start processes without end",
-    "node_login: limits of processes by session and job",
+    {"": "node_login: TasksMax of user slices", "job": "slurm_compute: limit of processes of a job"},
     ("login", "user-manager", "job"),
 )
 def process_limit(world):
@@ -156,7 +156,10 @@ def process_limit(world):
 
 
 @probe(
-    "run-user", "cannot fill /run/user", "node_login: RuntimeDirectorySize of systemd-logind", ("login", "user-manager")
+    "run-user",
+    "cannot fill /run/user",
+    "node_hygiene: RuntimeDirectorySize of systemd-logind",
+    ("login", "user-manager"),
 )
 def run_user(world):
     """Read size and inodes of the user's own file system below /run/user; it is not filled."""

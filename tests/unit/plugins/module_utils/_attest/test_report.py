@@ -44,7 +44,7 @@ def test_verdicts_and_controls(probes):
         probes, [host(said=[said("gpu-device", "job", api.PASS), said("gpu-device", "cron", api.FAIL)])], {}
     )
     assert rows[0]["verdict"] == api.FAIL and rows[0]["context"] == "cron"
-    assert "service.d" in rows[0]["control"] and "cron" in rows[0]["control"]
+    assert "gpu_access" in rows[0]["control"] and "cron" in rows[0]["control"]
     assert of(rows, "gpu-device", "job")["verdict"] == api.PASS
     assert "ConstrainDevices" in of(rows, "gpu-device", "job")["control"]
     assert of(rows, "gpu-device", "at")["verdict"] == api.ERROR
@@ -184,3 +184,14 @@ def test_html_is_escaped(probes):
         probes, [host(said=[said("gpu-device", "job", api.FAIL, evidence="<img src=x onerror=alert(1)>")])], {}
     )
     assert "<img" not in pages.as_html(rows, ABOUT)
+
+
+def test_of_several_services_the_worst_counts():
+    def one(verdict, unit):
+        return {**said("gpu-device", "service", verdict), "evidence": unit}
+
+    found = [one(api.NOT_APPLICABLE, "a"), one(api.PASS, "b"), one(api.FAIL, "c"), one(api.ERROR, "d")]
+    assert [item["evidence"] for item in answers.worst(found)] == ["c"]
+    assert [item["evidence"] for item in answers.worst(found[:2])] == ["b"]
+    assert [item["evidence"] for item in answers.worst([found[1], found[3]])] == ["d"]
+    assert len(answers.worst([*found, said("gpu-device", "cron", api.PASS)])) == 2
