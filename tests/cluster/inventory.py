@@ -5,12 +5,11 @@
 from __future__ import annotations
 
 import pathlib
-import secrets
 import shutil
 
 import yaml
 from definition import address, inventory_folder
-from engine import BUILD, REPO, run
+from engine import REPO, run
 
 # The kernel's limit is 108 bytes, of which ssh takes 17 while it makes one.
 SOCKET_PATH = 80
@@ -20,15 +19,6 @@ DEMO = REPO / "inventories" / "demo"
 def path(testbed: str) -> pathlib.Path:
     """Where the generated inventory lies, beside its group variables."""
     return inventory_folder(testbed) / "hosts.yml"
-
-
-def identity(testbed: str) -> str:
-    """A random word kept as long as the secrets that a testbed's hosts were given."""
-    file = BUILD / "inventories" / testbed / "id"
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(secrets.token_hex(8))
-    return file.read_text()
 
 
 def write_keys(spec: dict, state: pathlib.Path, docker: list[str]) -> None:

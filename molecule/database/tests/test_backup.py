@@ -145,6 +145,18 @@ def ruin() -> None:
     sql("USE slurm_acct_db; DELETE FROM demo_job_table; DROP TABLE user_table; UPDATE demo_assoc_table SET deleted=1")
 
 
+def lose() -> None:
+    """The whole database. A connection of slurmdbd that is idle within a transaction would keep it for as long."""
+
+    def gone() -> bool:
+        ids = sql("SELECT id FROM information_schema.processlist WHERE user = 'slurm'").split()
+        on("ctl", "mariadb", "-f", "-e", "; ".join(f"KILL {number}" for number in ids))
+        on("ctl", "mariadb", "-e", "SET lock_wait_timeout = 3; DROP DATABASE slurm_acct_db")
+        return "slurm_acct_db" not in sql("SHOW DATABASES").split()
+
+    wait_for(gone, what="the database to be lost")
+
+
 @pytest.fixture
 def survivor():
     job = ["-J", "survivor", "-t", "5", "-o", "/tmp/survivor", "--wrap", "sleep 100"]
@@ -178,7 +190,7 @@ def test_broken_and_brought_back_under_a_running_job(saved, survivor):
 def test_killed_wherever_the_state_changes(saved):
     _path, before = saved
     path = newest()
-    sql("DROP DATABASE slurm_acct_db")
+    lose()
     # Loaded; slurmctld and slurmdbd stopped; swapped; slurmdbd started.
     for tasks, last in ((1, "Take the step"), (2, "Stop slurmdbd"), (1, "Take the step"), (1, "Start slurmdbd")):
         run = restore(path, kill_after=tasks)
