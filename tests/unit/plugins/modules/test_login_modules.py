@@ -94,7 +94,7 @@ def policy(tmp_path, monkeypatch):
         result = {"changed": False, "armed": False, "commands": [], "applied": [], "remaining": []}
         params = {
             "state": state, "sshd_path": str(tmp_path / "00.conf"), "sshd_text": "UsePAM yes\n", "sshd_service": "ssh", "adopt": [],
-            "admins": ["root"],            "admin_group": "tenancy-admins", "keys_dir": str(tmp_path), "rollback_after": 9, **changes,
+            "admins": ["root"], "admin_group": "tenancy-admins", "keys_dir": str(tmp_path), "rollback_after": 9, **changes,
         }  # fmt: skip
         getattr(login_policy.Policy(params, result), state)(check_mode)
         return result
