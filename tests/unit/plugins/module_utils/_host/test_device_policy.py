@@ -11,9 +11,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 # /proc/devices of a node with GPUs, and what such nodes need besides.
-DRIVERS = (
-    "mem pts tty misc nvme nvme-generic network_latency ndctl drm ipmidev infiniband_verbs infiniband_mad fuse watchdog rtc sg st cuse n nv"
-).split()
+DRIVERS = [
+    "mem",
+    "pts",
+    "tty",
+    "misc",
+    "nvme",
+    "nvme-generic",
+    "network_latency",
+    "ndctl",
+    "drm",
+    "ipmidev",
+    "infiniband_verbs",
+    "infiniband_mad",
+    "fuse",
+    "watchdog",
+    "rtc",
+    "sg",
+    "st",
+    "cuse",
+    "n",
+    "nv",
+]
 GPU_DRIVERS = [
     "nvidia",
     "nvidia-frontend",
