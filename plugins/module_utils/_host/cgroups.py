@@ -8,7 +8,6 @@ import dataclasses
 import os
 import re
 
-
 # Anchored: nobody but root makes cgroups of these names there.
 JOB = re.compile(r"^/(slurm(_[^/]+)?/uid_\d+|(system\.slice/)?[^/]*slurmstepd\.scope)/job_\d+")
 
