@@ -6,6 +6,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
+
+# Anchored: nobody but root makes cgroups of these names there.
+JOB = re.compile(r"^/(slurm(_[^/]+)?/uid_\d+|(system\.slice/)?[^/]*slurmstepd\.scope)/job_\d+")
 
 
 class NoHierarchy(Exception):
@@ -35,9 +39,12 @@ class Hierarchy:
         return found
 
     def deciding(self, path: str) -> list[str]:
-        """The cgroups that decide about devices for the processes of a unit."""
+        """The cgroups that decide about devices for the processes of a unit, those of Slurm's jobs left out.
+
+        On v1 systemd counts a job among slurmd's processes, and a login that a job adopted among sshd's.
+        """
         found = {self.of_process(pid) for pid in self.unit_pids(path)}
-        return sorted(group for group in found if group is not None)
+        return sorted(group for group in found if group is not None and not JOB.match(group))
 
     def of_process(self, pid: int) -> str | None:
         try:

@@ -55,6 +55,26 @@ def test_the_cgroup_that_decides_is_that_of_the_processes(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
+    ("group", "job"),
+    [
+        ("/slurm_gpu1/uid_10000/job_7/step_extern/task_0", True),
+        ("/slurm/uid_0/job_12", True),
+        ("/system.slice/gpu1_slurmstepd.scope/job_3/step_0/user/task_0", True),
+        ("/system.slice/slurmstepd.scope/job_3", True),
+        ("/system.slice/slurmd.service", False),
+        # What a user can make in his own tree.
+        ("/user.slice/user-7.slice/user@7.service/slurm/uid_0/job_1", False),
+        ("/slurm/uid_0", False),
+    ],
+)
+def test_a_job_is_not_the_service_that_started_it(group, job, monkeypatch):
+    assert bool(cgroups.JOB.match(group)) is job
+    monkeypatch.setattr(cgroups.Hierarchy, "unit_pids", lambda self, path: [1])
+    monkeypatch.setattr(cgroups.Hierarchy, "of_process", lambda self, pid: group)
+    assert cgroups.Hierarchy(1, "/d", "/u").deciding("/x") == ([] if job else [group])
+
+
+@pytest.mark.parametrize(
     ("path", "kind"),
     [
         ("/dev/nvidia0", "gpu"),
