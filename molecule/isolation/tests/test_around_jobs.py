@@ -57,7 +57,19 @@ def ended(job: str) -> None:
 # --- a private /tmp ---------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def private_tmp():
+    if "job_container/tmpfs" not in said("ctl", "scontrol", "show", "config"):
+        pytest.skip("not in force on this release by default, see docs/compute-node.md")
+
+
+def test_it_is_in_force_by_default_where_the_plugin_can_be_relied_on():
+    old = said(NODE, "slurmd", "-V").split()[1].startswith("22.05")
+    assert ("job_container/tmpfs" in said("ctl", "scontrol", "show", "config")) is not old
+
+
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
+@pytest.mark.usefixtures("private_tmp")
 def test_a_job_sees_neither_the_nodes_files_nor_another_jobs(place):
     said(NODE, "touch", f"{place}/of-the-node")
     holder = submit("bob", *HERE, script=f"echo secret > {place}/of-bob; chmod 644 {place}/of-bob; sleep 60")
@@ -73,14 +85,16 @@ def test_a_job_sees_neither_the_nodes_files_nor_another_jobs(place):
     said(NODE, "rm", f"{place}/of-the-node")
 
 
+@pytest.mark.usefixtures("private_tmp")
 def test_nothing_of_a_jobs_tmp_outlives_it():
     done = srun("bob", "echo secret > /tmp/x; echo secret > /dev/shm/y; df --output=target /tmp | tail -1")
     assert done.stdout.strip() == "/tmp"
     idle(NODE)
-    assert said(NODE, "find", "/var/spool/slurm-tmp", "-mindepth", "1", "-not", "-path", f"*/{NODE}") == ""
+    assert on(NODE, "find", "/var/spool/slurm-tmp", "-mindepth", "1", "-not", "-path", f"*/{NODE}").stdout == ""
     assert said(NODE, "find", "/tmp", "/dev/shm", "-user", "bob") == ""
 
 
+@pytest.mark.usefixtures("private_tmp")
 def test_a_step_of_the_job_has_its_tmp_too():
     script = "echo hello > /tmp/a; srun -n1 cat /tmp/a > /home/bob/seen 2>&1"
     said(NODE, "install", "-d", "-o", "bob", "/home/bob")
@@ -281,7 +295,9 @@ def test_no_part_of_it_talks_to_slurmctld(context):
 def test_a_busy_cluster_is_converged_again_without_touching_its_jobs():
     job = submit("bob", *HERE, script="echo mine > /tmp/x; while sleep 1; do [ -s /tmp/x ] || exit 1; done")
     wait_state(job, "RUNNING")
-    for settings in ({"slurm_config_hooks": False, "slurm_config_private_tmp": False}, {}):
+    old = said(NODE, "slurmd", "-V").split()[1].startswith("22.05")
+    off = {"slurm_config_hooks": False, **({} if old else {"slurm_config_private_tmp": False})}
+    for settings in (off, {}):
         done = run("site.yml", settings=settings)
         assert done.returncode == 0, done.output[-4000:]
         assert state(job) == "RUNNING" and field(job, "%r") == "None"
@@ -290,4 +306,4 @@ def test_a_busy_cluster_is_converged_again_without_touching_its_jobs():
     assert state(after) == "COMPLETED" and state(job) == "RUNNING"
     cancel(job)
     idle(NODE)
-    assert said(NODE, "find", "/var/spool/slurm-tmp", "-mindepth", "1", "-not", "-path", f"*/{NODE}") == ""
+    assert on(NODE, "find", "/var/spool/slurm-tmp", "-mindepth", "1", "-not", "-path", f"*/{NODE}").stdout == ""
