@@ -159,12 +159,12 @@ def test_somebody_elses_user_is_refused_before_anything_is_touched(tmp_path):
 
 def test_a_run_that_is_killed_in_the_middle_is_cleared_up_by_the_next(tmp_path, before):
     run = playbook("attest.yml", "-e", json.dumps({"attest_report_dir": str(tmp_path)}))
-    wait_for(lambda: on("gpu3", "pgrep", "-u", "attest-a1").returncode == 0, 120, "the attack on gpu3")
+    wait_for(lambda: on("gpu3", "pgrep", "-u", "attest-a1").returncode == 0, 300, "the attack on gpu3")
     run.kill()
     assert run.wait().killed
     left = traces()
     assert left["accounts"] != before["accounts"] and left["users of gpu3"] != before["users of gpu3"]
-    done = attest(tmp_path, attest_only=["see-jobs", "process-left"])
+    done = attest(tmp_path, attest_only=["see-jobs", "memory"])
     assert done.run.returncode == 0, done.run.output
     assert {row["verdict"] for row in done.answers} <= {"pass", "not applicable"}
     assert traces() == before
