@@ -23,7 +23,7 @@ from remote import on, said, wait_for
 HOSTS = ("ctl", "login", "gpu1", "gpu2", "gpu3")
 KEY = inventory_folder().parent / "secrets" / "munge.key"
 NAME = f"rotation{int(time.time())}"
-OVER = f"/tmp/{NAME}.over"
+OVER = f"/var/tmp/{NAME}.over"
 ENDED = "CD,F,TO,CA,NF"
 NEXT = KEY.with_name("munge.key.next")
 

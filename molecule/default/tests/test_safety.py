@@ -34,7 +34,7 @@ def job():
         said(host, "useradd", "--uid", "60002", "--no-create-home", "worker")
     said("ctl", "sacctmgr", "-i", "add", "account", "worker")
     said("ctl", "sacctmgr", "-i", "add", "user", "worker", "account=worker", "defaultaccount=worker")
-    script = "#!/bin/sh\nwhile :; do srun -n1 --overlap date +%s > /tmp/step.$$ 2>/dev/null && mv /tmp/step.$$ /tmp/last-step; sleep 1; done\n"
+    script = "#!/bin/sh\nwhile :; do srun -n1 --overlap date +%s > /var/tmp/step.$$ 2>/dev/null && mv /var/tmp/step.$$ /var/tmp/last-step; sleep 1; done\n"
     number = said("login", "sbatch", "--parsable", "-n1", "-wgpu1", "--gres=gpu:1", "--chdir=/tmp", "--output=/dev/null", "--time=20",
                   stdin=script, user="worker")  # fmt: skip
     wait_for(lambda: state(number) == "RUNNING")
@@ -57,7 +57,7 @@ def still_works(number: str) -> None:
     """
     assert state(number) == "RUNNING"
     now = int(said("gpu1", "date", "+%s"))
-    wait_for(lambda: int(on("gpu1", "cat", "/tmp/last-step").stdout.strip() or 0) > now, 150)
+    wait_for(lambda: int(on("gpu1", "cat", "/var/tmp/last-step").stdout.strip() or 0) > now, 150)
 
 
 @pytest.mark.parametrize(
