@@ -306,8 +306,12 @@ def test_a_busy_cluster_is_converged_again_without_touching_its_jobs():
         assert done.returncode == 0, done.output[-4000:]
         assert state(job) == "RUNNING" and field(job, "%r") == "None"
     after = submit("bob", *HERE, script="exit 0")
-    ended(after)
-    assert state(after) == "COMPLETED" and state(job) == "RUNNING"
+    if not old:
+        ended(after)
+        assert state(job) == "RUNNING"
+    # 22.05 has forgotten the node's label, and lets nobody in until it is empty.
     cancel(job)
+    ended(after)
+    assert state(after) == "COMPLETED"
     idle(NODE)
     assert on(NODE, "find", "/var/spool/slurm-tmp", "-mindepth", "1", "-not", "-path", f"*/{NODE}").stdout == ""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 
-from apart import TENANTS, on, run, said, state, submit, try_submit, wait_state
+from apart import TENANTS, on, run, said, state, submit, try_submit, wait_for, wait_state
 
 
 def stays_pending(job: str, seconds: float = 5) -> None:
@@ -42,6 +42,18 @@ def test_it_does_not_land_beside_others_either():
     stays_pending(alice)
     said("ctl", "scancel", bob)
     wait_state(alice, "RUNNING")
+
+
+def test_nobody_lands_beside_it_after_a_restart_of_slurmctld():
+    alice = submit("alice", "-w", "gpu1")
+    wait_state(alice, "RUNNING")
+    said("ctl", "systemctl", "restart", "slurmctld")
+    wait_for(lambda: "is UP" in on("ctl", "scontrol", "ping").stdout, 60)
+    wait_for(lambda: "*" not in said("ctl", "sinfo", "-h", "-n", "gpu1", "-o", "%T"), 60)
+    bob = submit("bob", "-w", "gpu1")
+    stays_pending(bob, 10)
+    said("ctl", "scancel", alice)
+    wait_state(bob, "RUNNING")
 
 
 def test_every_job_is_labelled_without_being_asked():
