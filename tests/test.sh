@@ -9,10 +9,10 @@ export PATH=$PATH:/usr/sbin:/sbin
 # our own code more than about Slurm's runs on one release here, else this takes twice as long; ALL=1 has everything on
 # both, and so has make scenario S=name DEBIAN=12 or 13, one by one.
 declare -A LANES=(
-    [test-12]="default onboard node_access"
-    [test-12b]="accounting scheduler adopt firewall"
-    [test-13]="default onboard accounting isolation"
-    [test-13b]="onboard_faults fairshare attest"
+    [test-12]="default onboard"
+    [test-12b]="accounting scheduler adopt"
+    [test-13]="default onboard accounting"
+    [test-13b]="onboard_faults fairshare"
 )
 if [ "${ALL:-}" = 1 ]; then
     for release in 12 13; do

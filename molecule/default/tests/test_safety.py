@@ -34,7 +34,10 @@ def job():
         said(host, "useradd", "--uid", "60002", "--no-create-home", "worker")
     said("ctl", "sacctmgr", "-i", "add", "account", "worker")
     said("ctl", "sacctmgr", "-i", "add", "user", "worker", "account=worker", "defaultaccount=worker")
-    script = "#!/bin/sh\nwhile :; do srun -n1 --overlap date +%s > /var/tmp/step.$$ 2>/dev/null && mv /var/tmp/step.$$ /var/tmp/last-step; sleep 1; done\n"
+    script = (
+        "#!/bin/sh\nwhile :; do srun -n1 --overlap date +%s > /var/tmp/step.$$ 2>/dev/null"
+        " && mv /var/tmp/step.$$ /var/tmp/last-step; sleep 1; done\n"
+    )
     number = said("login", "sbatch", "--parsable", "-n1", "-wgpu1", "--gres=gpu:1", "--chdir=/tmp", "--output=/dev/null", "--time=20",
                   stdin=script, user="worker")  # fmt: skip
     wait_for(lambda: state(number) == "RUNNING")

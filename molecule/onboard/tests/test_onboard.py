@@ -51,11 +51,10 @@ def test_one_gpu_opens_one_device():
 
 def test_two_jobs_at_once_get_different_devices():
     script = f"#!/bin/sh\nsrun -n1 python3 -c '{OPEN_GPUS}'\nsleep 3\n"
-    jobs = [
-        said("login", "sbatch", "--parsable", "-n1", "--gres=gpu:1", "-wgpu1", "--mem=100", "--chdir=/var/tmp", "--output=/var/tmp/own-%j.out", "--time=1",
-             stdin=script, user="alice")
-        for _number in range(2)
-    ]  # fmt: skip
+    # What a user leaves in /tmp goes with her last job.
+    said("gpu1", "install", "-d", "-m", "1777", "/opt/jobs")
+    options = ["-n1", "--gres=gpu:1", "-wgpu1", "--mem=100", "--chdir=/opt/jobs", "--output=own-%j.out", "--time=1"]
+    jobs = [said("login", "sbatch", "--parsable", *options, stdin=script, user="alice") for _number in range(2)]
     wait_for(
         lambda: not said(
             "login", "squeue", "-h", "-j", ",".join(jobs), "-t", "PENDING,RUNNING,COMPLETING", user="alice"
@@ -63,7 +62,7 @@ def test_two_jobs_at_once_get_different_devices():
     )
     opened = []
     for job in jobs:
-        lines = said("gpu1", "cat", f"/var/tmp/own-{job}.out").splitlines()
+        lines = said("gpu1", "cat", f"/opt/jobs/own-{job}.out").splitlines()
         opened.append([line.split()[0] for line in lines if line.endswith("ENXIO")])
     assert [len(devices) for devices in opened] == [1, 1]
     assert opened[0] != opened[1]
