@@ -301,6 +301,7 @@ def test_no_part_of_it_talks_to_slurmctld(context):
 def test_a_busy_cluster_is_converged_again_without_touching_its_jobs():
     job = submit("bob", *HERE, script="echo mine > /tmp/x; while sleep 1; do [ -s /tmp/x ] || exit 1; done")
     wait_state(job, "RUNNING")
+    old = said(NODE, "slurmd", "-V").split()[1].startswith("22.05")
     for settings in ({"slurm_config_hooks": False, "slurm_config_private_tmp": True}, {}):
         done = run("site.yml", settings=settings)
         assert done.returncode == 0, done.output[-4000:]
