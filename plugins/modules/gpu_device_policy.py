@@ -167,8 +167,9 @@ def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = 
         params["services"], params["exempt_services"], uids, params["drivers"], params["allow"]
     )
     plan = drop_ins.plan(device_policy.read(texts), texts)
-    # A run that was killed between the files and the reload has left systemd with the old ones.
-    stale = [found.unit for found in map(in_force, texts) if found.stale]
+    # A run that was killed between the files and the reload has left systemd with the old ones. Its own word for that
+    # stays "yes" after a reload on some releases, so what counts is what it goes by.
+    stale = any(device_policy.behind(in_force(path), text) for path, text in texts.items())
     if plan.changed or stale:
         try:
             gpu_containers.refuse_reload()
@@ -179,7 +180,7 @@ def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = 
             result["skipped_for"] = exc.scopes
             return
     result.update(
-        changed=plan.changed or bool(stale),
+        changed=plan.changed or stale,
         plan=plan.as_list(),
         diff=drop_ins.difference(plan),
         commands=[" ".join(drop_ins.RELOAD)] if plan.changed or stale else [],

@@ -79,7 +79,7 @@ options:
     default: []
   keys_dir:
     description:
-      - Where the keys of all users are.
+      - Where the keys of all users are. Nobody's are taken over where this is empty.
     type: path
     default: /etc/ssh/authorized_keys.d
   rollback_after:
@@ -250,7 +250,8 @@ class Policy:
                 texts[params["pam_path"]] = pam.compute(now, want)
             except pam.PamError as exc:
                 raise pam.PamError(f"{params['pam_path']}: {exc}") from exc
-        texts.update(keys_of(params["admins"], params["keys_dir"]))
+        if params["keys_dir"]:
+            texts.update(keys_of(params["admins"], params["keys_dir"]))
         return texts
 
     def plan(self) -> Plan:

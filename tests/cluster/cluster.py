@@ -48,6 +48,16 @@ QUICKACK = (
     " ip route change $route table $table quickack 1; done; done"
 )
 
+# Linux 6.18 numbers namespaces out of blocks of 4096, one block for each CPU, and lets a mount namespace be bound only
+# where its number is higher than one's own: which CPU runs slurmd then decides whether job_container/tmpfs works. Hosts
+# begin with blocks that are younger than themselves.
+NEWUTS = 0x04000000
+YOUNGER_NAMESPACES = (
+    'python3 -c "import ctypes, os; unshare = ctypes.CDLL(None).unshare;'
+    f" [(os.sched_setaffinity(0, [cpu]), [unshare({NEWUTS}) for _ in range(4096)])"
+    ' for cpu in os.sched_getaffinity(0)]"'
+)
+
 
 class Cluster:
     """The containers of cluster.yml and the files that lead to them."""
@@ -140,7 +150,7 @@ class Cluster:
             "while read -r _ place kind _; do case $kind in cgroup|cgroup2) mount -o remount,bind,rw $place;; esac;"
             " done </proc/mounts"
         )
-        init = ["/bin/sh", "-c", f'{writable}; {QUICKACK}; exec "$@"', "init", *self.spec["releases"][release]["init"]]
+        init = ["/bin/sh", "-c", f'{writable}; {QUICKACK}; {YOUNGER_NAMESPACES}; exec "$@"', "init", *self.spec["releases"][release]["init"]]
         # A name means the address in the cluster network; the others are there for the way back (slurmctld looks up
         # whatever address a multi-homed host gives as its own).
         others = [

@@ -54,9 +54,11 @@ def attest(probes: t.Iterable[str]) -> list[dict[str, str]]:
         return json.loads(file.read_text())["answers"]
 
 
-def put_in_force(one: dict[str, t.Any]) -> None:
-    for host, argv in one.get("apply", {}).items():
-        said(host, *argv)
+def settle(one: dict[str, t.Any]) -> None:
+    """Have the hosts go by their files, and wait until Slurm works."""
+    for host, commands in one.get("apply", {}).items():
+        for argv in commands:
+            said(host, *argv)
     wait_for(lambda: on("login", "scontrol", "ping").returncode == 0, what="slurmctld")
     wait_for(lambda: on("ctl", "sacctmgr", "-nP", "show", "cluster").returncode == 0, what="slurmdbd")
     wait_for(
@@ -65,29 +67,39 @@ def put_in_force(one: dict[str, t.Any]) -> None:
     )
 
 
+def taken(host: str, number: int, step: dict[str, t.Any]) -> list[str]:
+    """Take one step on a host; returns what takes it back."""
+    if "run" in step:
+        said(host, *step["run"])
+        return step["undo"]
+    path = step["path"]
+    if "mode" in step:
+        before = said(host, "stat", "-c", "%a", path)
+        said(host, "chmod", step["mode"], path)
+        return ["chmod", before, path]
+    saved = f"{SAVED}-{number}"
+    said(host, "cp", "--archive", path, saved)
+    if step.get("gone"):
+        said(host, "rm", path)
+        return ["mv", saved, path]
+    said(host, "python3", "-c", EDIT, path, step["find"], step["put"])
+    # Into the file, so that owner and mode stay, and away with the copy.
+    return ["sh", "-c", f"cat {saved} > {shlex.quote(path)} && rm {saved}"]
+
+
 @contextlib.contextmanager
-def switched_off(one: dict[str, t.Any]) -> t.Iterator[None]:
-    """The control off, and on again whatever happens."""
+def switched_off(one: dict[str, t.Any], part: str) -> t.Iterator[None]:
+    """The steps of a part taken, and taken back whatever happens."""
     undo: list[tuple[str, list[str]]] = []
     try:
-        for host in one["hosts"]:
-            for path, mode in one.get("mode", {}).items():
-                before = said(host, "stat", "-c", "%a", path)
-                undo.append((host, ["chmod", before, path]))
-                said(host, "chmod", mode, path)
-            if "edit" in one:
-                edit = one["edit"]
-                said(host, "cp", "--preserve=all", edit["path"], SAVED)
-                # Into the file, so that owner and mode stay, and away with the copy.
-                copy = f"cat {SAVED} > {shlex.quote(edit['path'])} && rm {SAVED}"
-                undo.append((host, ["sh", "-c", copy]))
-                said(host, "python3", "-c", EDIT, edit["path"], edit["find"], edit["put"])
-        put_in_force(one)
+        for number, step in enumerate(one.get(part, [])):
+            undo += [(host, taken(host, f"{part}-{number}", step)) for host in step.get("hosts", one["hosts"])]
+        settle(one)
         yield
     finally:
         for host, argv in reversed(undo):
             said(host, *argv)
-        put_in_force(one)
+        settle(one)
 
 
 def judged(one: dict[str, t.Any], answers: list[dict[str, str]]) -> list[tuple[str, str, str, str]]:
@@ -104,25 +116,32 @@ def judged(one: dict[str, t.Any], answers: list[dict[str, str]]) -> list[tuple[s
     return found
 
 
-def measure(chosen: list[dict[str, t.Any]]) -> t.Iterator[tuple[str, str, str, str, str]]:
-    probes = {probe for one in chosen for probe in one["fails"]}
-    # With every control on none of them fails, or switching one off would show nothing.
-    before = {
-        (row["probe"], row["context"]): row["verdict"] for row in attest(probes) if row["verdict"] in ("FAIL", "error")
-    }
-    for one in chosen:
-        already = [
-            f"{probe} in {context}: {before[probe, context]}"
-            for probe, context in one["fails"].items()
-            if (probe, context) in before
-        ]
+def holding(one: dict[str, t.Any], answers: list[dict[str, str]]) -> list[str]:
+    """Probes that fail although the control is on: switching it off would show nothing."""
+    return [
+        f"{row['probe']} in {row['context']}: {row['verdict']}"
+        for row in answers
+        if one["fails"].get(row["probe"]) == row["context"] and row["verdict"] in ("FAIL", "error")
+    ]
+
+
+def tried(one: dict[str, t.Any], before: list[dict[str, str]]) -> list[tuple[str, str, str, str]]:
+    """Like judged()."""
+    with switched_off(one, "without"):
+        if one.get("without"):
+            before = attest(one["fails"])
+        already = holding(one, before)
         if already:
-            yield one["name"], ", ".join(one["fails"]), "", "MISSED (not pass with the control on)", "; ".join(already)
-            continue
-        with switched_off(one):
-            answers = attest(one["fails"])
-        for probe, context, verdict, evidence in judged(one, answers):
-            yield one["name"], probe, context, verdict, evidence
+            return [(", ".join(one["fails"]), "", "MISSED (not pass with the control on)", "; ".join(already))]
+        with switched_off(one, "change"):
+            return judged(one, attest(one["fails"]))
+
+
+def measure(chosen: list[dict[str, t.Any]]) -> t.Iterator[tuple[str, str, str, str, str]]:
+    before = attest({probe for one in chosen if not one.get("without") for probe in one["fails"]} or {"see-jobs"})
+    for one in chosen:
+        for found in tried(one, before):
+            yield one["name"], *found
 
 
 def main() -> int:

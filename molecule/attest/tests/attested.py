@@ -14,6 +14,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests" / "
 from recorded import Run, playbook
 from remote import on, said
 
+# Containers have the kernel of the machine: where that lets programs trace each other, the site says that it knows.
+YAMA = pathlib.Path("/proc/sys/kernel/yama/ptrace_scope")
+KNOWN = (
+    {} if YAMA.exists() and YAMA.read_text() > "0" else {"ptrace-own": "kernel.yama.ptrace_scope is this machine's"}
+)
 HOSTS = ("ctl", "login", "gpu1", "gpu2", "gpu3")
 
 
@@ -30,6 +35,7 @@ class Attested:
 
 def attest(folder: pathlib.Path, *args: str, **variables) -> Attested:
     started = time.monotonic()
+    variables["attest_accepted"] = {**KNOWN, **variables.get("attest_accepted", {})}
     run = playbook("attest.yml", "-e", json.dumps({"attest_report_dir": str(folder), **variables}), *args).wait()
     return Attested(run, folder, time.monotonic() - started)
 

@@ -57,25 +57,7 @@ def ended(job: str) -> None:
 # --- a private /tmp ---------------------------------------------------------------------------------------------------
 
 
-def in_force() -> bool:
-    return "job_container/tmpfs" in said("ctl", "scontrol", "show", "config")
-
-
-@pytest.fixture(scope="module")
-def private_tmp():
-    """Where somebody asks for it, see docs/compute-node.md."""
-    assert not in_force()
-    done = run("site.yml", settings={"slurm_config_private_tmp": True})
-    assert done.returncode == 0, done.output[-4000:]
-    assert in_force()
-    yield
-    done = run("site.yml")
-    assert done.returncode == 0, done.output[-4000:]
-    assert not in_force()
-
-
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
-@pytest.mark.usefixtures("private_tmp")
 def test_a_job_sees_neither_the_nodes_files_nor_another_jobs(place):
     said(NODE, "touch", f"{place}/of-the-node")
     holder = submit("bob", *HERE, script=f"echo secret > {place}/of-bob; chmod 644 {place}/of-bob; sleep 60")
@@ -91,7 +73,6 @@ def test_a_job_sees_neither_the_nodes_files_nor_another_jobs(place):
     said(NODE, "rm", f"{place}/of-the-node")
 
 
-@pytest.mark.usefixtures("private_tmp")
 def test_nothing_of_a_jobs_tmp_outlives_it():
     done = srun("bob", "echo secret > /tmp/x; echo secret > /dev/shm/y; df --output=target /tmp | tail -1")
     assert done.stdout.strip() == "/tmp"
@@ -100,7 +81,6 @@ def test_nothing_of_a_jobs_tmp_outlives_it():
     assert said(NODE, "find", "/tmp", "/dev/shm", "-user", "bob") == ""
 
 
-@pytest.mark.usefixtures("private_tmp")
 def test_a_step_of_the_job_has_its_tmp_too():
     script = "echo hello > /tmp/a; srun -n1 cat /tmp/a > /home/bob/seen 2>&1"
     said(NODE, "install", "-d", "-o", "bob", "/home/bob")

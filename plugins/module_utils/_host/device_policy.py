@@ -155,6 +155,11 @@ def overruled(found: InForce, text: str) -> str:
     return _because(found, f"does not allow {', '.join(sorted(missing))}") if missing else ""
 
 
+def behind(found: InForce, text: str) -> bool:
+    """Whether a unit does not have the policy of its drop-in because systemd has not read it. Pure."""
+    return found.stale and bool(overruled(found, text))
+
+
 def _because(found: InForce, what: str) -> str:
     others = [path for path in found.drop_ins if os.path.basename(path) != NAME]
     hint = f"; look at {', '.join(others)}" if others else ""

@@ -62,15 +62,33 @@ def net_database(world):
     return unreached(world.targets("database"), "database host")
 
 
-@probe("net-victim", "reaches no listening port of another tenant's job on another host", FIREWALL, ("login", "job"))
+def listening(world) -> list[str]:
+    """Ports of another tenant's jobs on other hosts."""
+    mine = {one["host"] for one in world.here}
+    return [f"{one['address']}:{one['port']}" for one in world.victims if one["job"] and one["host"] not in mine]
+
+
+@probe("net-victim", "reaches no listening port of another tenant's job from outside of jobs", FIREWALL, ("login",))
 def net_victim(world):
     """Connect to a port on which another tenant's job listens on all addresses of its node."""
-    mine = {one["host"] for one in world.here}
-    targets = [f"{one['address']}:{one['port']}" for one in world.victims if one["job"] and one["host"] not in mine]
-    if not targets and world.context == "job":
-        return skipped("the only job of the other tenant is on this node: see net-loopback")
+    targets = listening(world)
     if not targets:
         raise NotProven("no job of the other tenant listens")
+    return unreached(targets, "listening job")
+
+
+@probe(
+    "net-victim-job",
+    "reaches no listening port of another tenant's job on another node from a job",
+    "isolation private_nodes: the node's firewall group",
+    ("job",),
+    accepted="shared nodes talk to each other (MPI, NCCL), and addresses do not tell whose job it is; programs have to authenticate their peers",
+)
+def net_victim_job(world):
+    """The same, from a job on another node."""
+    targets = listening(world)
+    if not targets:
+        return skipped("the only job of the other tenant is on this node: see net-loopback")
     return unreached(targets, "listening job")
 
 

@@ -150,7 +150,8 @@ def _slurm_defaults(
         "TaskPlugin": "task/affinity,task/cgroup",
         **jobs.keys(spec, version),
         "JobAcctGatherType": "jobacct_gather/cgroup",
-        "PropagateResourceLimitsExcept": "MEMLOCK",
+        # What slurmd has itself, instead of what the shell had that submitted.
+        "PropagateResourceLimitsExcept": "MEMLOCK,NPROC" if spec.get("max_processes") else "MEMLOCK",
         "UnkillableStepTimeout": 300,
         "GresTypes": node_lines.gres_types(nodes),
         "SelectType": "select/cons_tres",

@@ -107,6 +107,11 @@ def test_what_systemd_goes_by_is_compared():
     less = device_policy.parse("cron.service", good.replace("DeviceAllow=block-* rwm\n", ""))
     assert "does not allow block-*" in device_policy.overruled(less, text)
 
+    # A reload is owed where systemd says so and goes by something else; one of the two is not enough.
+    unread = good.replace("closed", "auto").replace("NeedDaemonReload=no", "NeedDaemonReload=yes")
+    asked = {said: device_policy.parse("cron.service", said) for said in (unread, good.replace("=no", "=yes"), other)}
+    assert [device_policy.behind(found, text) for found in asked.values()] == [True, False, False]
+
 
 def test_a_unit_that_systemd_can_be_asked_about():
     assert device_policy.concrete("user-.slice") == "user-4294967294.slice"

@@ -51,6 +51,12 @@ def test_a_sites_own_prolog_wins(spec, definitions):
     assert read.option(conf, "Prolog") == "/opt/site/prolog"
 
 
+def test_a_users_processes_are_limited_by_slurmd_and_not_by_the_shell_that_submits(spec, definitions):
+    limited = made(spec, definitions, max_processes=32768)["slurm.conf"]
+    assert read.option(limited, "PropagateResourceLimitsExcept") == "MEMLOCK,NPROC"
+    assert read.option(made(spec, definitions, max_processes=0)["slurm.conf"], "PropagateResourceLimitsExcept") == "MEMLOCK"
+
+
 def test_private_tmp_by_release(spec, definitions):
     old, new = made(spec, definitions, V2205), made(spec, definitions, V2411)
     assert read.option(old["slurm.conf"], "JobContainerType") == "job_container/tmpfs"
