@@ -22,6 +22,7 @@ import yaml
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cluster"))
+from converge import play
 from recorded import playbook
 from remote import on, said, wait_for
 
@@ -148,6 +149,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="only controls whose names hold one of these words")
     chosen = mutations(parser.parse_args().words)
+    play("molecule/shared/furnish.yml", quiet=True)
     print(f"Slurm {said('login', 'scontrol', '--version').split()[-1]}\n")
     print("| control off | probe | in | attest says | evidence |\n| --- | --- | --- | --- | --- |")
     missed = shown = 0

@@ -3,7 +3,8 @@
 """Keeps nodes with jobs from losing their definition or their GPUs. Private to the gpuops.tenancy collection.
 
 A node that disappears from slurm.conf has its jobs requeued while their processes run on; GPUs that change under a
-running job are renumbered, and a new job is given a device that the old one holds.
+running job are renumbered, and a new job is given a device that the old one holds; a job that began without a /tmp of its
+own gets no further step once the plugin for it is in force.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ SHOW_NODE = ("scontrol", "show", "node")
 SQUEUE = ("squeue", "--noheader", "--all", "--format=%A|%T|%N")
 TIMEOUT = 60.0
 DEFINING = ("slurm.conf", "gres.conf")
+# Nodes that a refusal names.
+SHOWN = 5
 
 
 class Refused(Exception):
@@ -58,6 +61,14 @@ def threatened(old: t.Mapping[str, str], new: t.Mapping[str, str]) -> dict[str, 
             and read.device_lines(old["gres.conf"], node) != read.device_lines(new["gres.conf"], node)
         ):
             result[node] = "would change its devices in gres.conf"
+    container, other = (read.option(text.get("slurm.conf", ""), "JobContainerType") or "none" for text in (old, new))
+    if container != other:
+        for node in before:
+            result.setdefault(
+                node,
+                f"would change JobContainerType from {container} to {other} (slurm_config_private_tmp), "
+                "after which no job that runs starts another step,",
+            )
     return result
 
 
@@ -78,6 +89,8 @@ def refusal(danger: t.Mapping[str, str], busy: t.Mapping[str, t.Sequence[str]]) 
     hit = [f"{node} {danger[node]} while jobs {', '.join(busy[node])} are on it" for node in danger if busy.get(node)]
     if not hit:
         return ""
+    if len(hit) > SHOWN:
+        hit = [*hit[:SHOWN], f"and {len(hit) - SHOWN} more nodes"]
     return (
         f"{'; '.join(hit)}: drain the nodes (scontrol update NodeName=... State=DRAIN Reason=...), wait, and run again"
     )

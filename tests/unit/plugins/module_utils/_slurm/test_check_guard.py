@@ -233,6 +233,20 @@ def test_other_device_files_are_a_change_of_the_gpus():
     assert guard.threatened(old, new) == {"gpu2": "would change its devices in gres.conf"}
 
 
+def test_a_private_tmp_comes_and_goes_on_empty_nodes_only():
+    private = {"slurm.conf": f"JobContainerType=job_container/tmpfs\n{CONF}"}
+    for old, new in (({"slurm.conf": CONF}, private), (private, {"slurm.conf": CONF})):
+        found = guard.threatened(old, new)
+        assert set(found) == {"gpu1", "gpu2", "gpu3"} and all("slurm_config_private_tmp" in text for text in found.values())
+    assert guard.threatened(private, private) == {}
+
+
+def test_a_refusal_names_some_nodes_and_counts_the_others():
+    nodes = {f"gpu{number}": "would be removed" for number in range(2000)}
+    message = guard.refusal(nodes, {node: ["7"] for node in nodes})
+    assert "gpu4 would be removed" in message and "gpu5 " not in message and "and 1995 more nodes" in message
+
+
 def test_a_first_configuration_threatens_nobody():
     assert guard.threatened({}, {"slurm.conf": CONF}) == {}
 
