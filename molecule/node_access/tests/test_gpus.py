@@ -15,6 +15,7 @@ from remote import OPEN_GPUS, gpus_seen
 
 NODES = ("gpu1", "gpu2", "gpu3")
 SLEEP = ("sh", "-c", "sleep 600 >/dev/null 2>&1 &")
+WATCHED = "/opt/jobs/watched"
 ONE = ["ENXIO", "EPERM", "EPERM", "EPERM"]
 
 
@@ -94,7 +95,9 @@ def test_a_session_of_systemds():
 
 
 def test_a_service_that_the_site_has_named():
-    pid = said("gpu1", "systemctl", "show", "-p", "MainPID", "--value", "site-app.service")
+    pid = wait_for(
+        lambda: said("gpu1", "systemctl", "show", "-p", "MainPID", "--value", "site-app.service").lstrip("0"), 20
+    )
     group = said("gpu1", "sh", "-c", f"grep devices /proc/{pid}/cgroup | cut -d: -f3")
     assert group.endswith("/site-app.service")
     script = f"echo $$ > /sys/fs/cgroup/devices{group}/cgroup.procs; exec runuser -u alice -- open-gpus"
@@ -192,15 +195,16 @@ def test_containers_that_would_lose_their_gpus_make_it_wait():
 
 
 def test_a_job_goes_on_and_never_sees_a_foreign_device():
-    watch = "while :; do open-gpus | sort | tr '\\n' ' '; echo; sleep 0.1; done > /tmp/watched 2>&1"
+    said("gpu1", "install", "-d", "-m", "1777", WATCHED.rpartition("/")[0])
+    watch = f"while :; do open-gpus | sort | tr '\\n' ' '; echo; sleep 0.1; done > {WATCHED} 2>&1"
     with job("alice", "gpu1", "--gres=gpu:1", script=f"export PATH=$PATH:/usr/local/bin; {watch}") as number:
-        wait_for(lambda: on("gpu1", "test", "-s", "/tmp/watched").returncode == 0, 20, "the probe in the job")
+        wait_for(lambda: on("gpu1", "test", "-s", WATCHED).returncode == 0, 20, "the probe in the job")
         # With something to change, back, and nothing to change.
         for extra in ('{"gpu_access_services_extra": ["site-app", "another"]}', "{}"):
             run = converge("--limit", "gpu1", "-e", extra).wait()
             assert run.returncode == 0, run.output
         assert said("login", "squeue", "-h", "-j", number, "-o", "%T", user="alice") == "RUNNING"
-        lines = said("gpu1", "cat", "/tmp/watched").splitlines()
+        lines = said("gpu1", "cat", WATCHED).splitlines()
     assert len(lines) > 50
     whole = {line.strip() for line in lines if line.count("nvidia") == 4}
     assert len(whole) == 1, whole
