@@ -150,7 +150,13 @@ class Cluster:
             "while read -r _ place kind _; do case $kind in cgroup|cgroup2) mount -o remount,bind,rw $place;; esac;"
             " done </proc/mounts"
         )
-        init = ["/bin/sh", "-c", f'{writable}; {QUICKACK}; {YOUNGER_NAMESPACES}; exec "$@"', "init", *self.spec["releases"][release]["init"]]
+        init = [
+            "/bin/sh",
+            "-c",
+            f'{writable}; {QUICKACK}; {YOUNGER_NAMESPACES}; exec "$@"',
+            "init",
+            *self.spec["releases"][release]["init"],
+        ]
         # A name means the address in the cluster network; the others are there for the way back (slurmctld looks up
         # whatever address a multi-homed host gives as its own).
         others = [

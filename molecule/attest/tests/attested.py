@@ -16,9 +16,7 @@ from remote import on, said
 
 # Containers have the kernel of the machine: where that lets programs trace each other, the site says that it knows.
 YAMA = pathlib.Path("/proc/sys/kernel/yama/ptrace_scope")
-KNOWN = (
-    {} if YAMA.exists() and YAMA.read_text() > "0" else {"ptrace-own": "kernel.yama.ptrace_scope is this machine's"}
-)
+KNOWN = {} if YAMA.exists() and YAMA.read_text() > "0" else {"ptrace-own": "kernel.yama.ptrace_scope is this machine's"}
 HOSTS = ("ctl", "login", "gpu1", "gpu2", "gpu3")
 
 

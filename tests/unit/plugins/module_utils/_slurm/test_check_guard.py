@@ -237,7 +237,9 @@ def test_a_private_tmp_comes_and_goes_on_empty_nodes_only():
     private = {"slurm.conf": f"JobContainerType=job_container/tmpfs\n{CONF}"}
     for old, new in (({"slurm.conf": CONF}, private), (private, {"slurm.conf": CONF})):
         found = guard.threatened(old, new)
-        assert set(found) == {"gpu1", "gpu2", "gpu3"} and all("slurm_config_private_tmp" in text for text in found.values())
+        assert set(found) == {"gpu1", "gpu2", "gpu3"} and all(
+            "slurm_config_private_tmp" in text for text in found.values()
+        )
     assert guard.threatened(private, private) == {}
 
 

@@ -54,7 +54,10 @@ def test_a_sites_own_prolog_wins(spec, definitions):
 def test_a_users_processes_are_limited_by_slurmd_and_not_by_the_shell_that_submits(spec, definitions):
     limited = made(spec, definitions, max_processes=32768)["slurm.conf"]
     assert read.option(limited, "PropagateResourceLimitsExcept") == "MEMLOCK,NPROC"
-    assert read.option(made(spec, definitions, max_processes=0)["slurm.conf"], "PropagateResourceLimitsExcept") == "MEMLOCK"
+    assert (
+        read.option(made(spec, definitions, max_processes=0)["slurm.conf"], "PropagateResourceLimitsExcept")
+        == "MEMLOCK"
+    )
 
 
 def test_private_tmp_by_release(spec, definitions):
