@@ -82,10 +82,10 @@ def taken(host: str, number: int, step: dict[str, t.Any]) -> list[str]:
     said(host, "cp", "--archive", path, saved)
     if step.get("gone"):
         said(host, "rm", path)
-        return ["mv", saved, path]
+        return ["sh", "-c", f"[ ! -e {saved} ] || mv {saved} {shlex.quote(path)}"]
     said(host, "python3", "-c", EDIT, path, step["find"], step["put"])
     # Into the file, so that owner and mode stay, and away with the copy.
-    return ["sh", "-c", f"cat {saved} > {shlex.quote(path)} && rm {saved}"]
+    return ["sh", "-c", f"[ ! -e {saved} ] || {{ cat {saved} > {shlex.quote(path)} && rm {saved}; }}"]
 
 
 @contextlib.contextmanager
@@ -99,7 +99,8 @@ def switched_off(one: dict[str, t.Any], part: str) -> t.Iterator[None]:
         yield
     finally:
         for host, argv in reversed(undo):
-            said(host, *argv)
+            # Each may be said twice: a connection that is lost is no reason to leave a control off.
+            wait_for(lambda host=host, argv=argv: on(host, *argv).returncode == 0, what=f"{argv} on {host}")
         settle(one)
 
 

@@ -66,6 +66,8 @@ def job(user: str, node: str, *options: str, script: str = "sleep 600"):
         wait_for(
             lambda: said("login", "squeue", "-h", "-j", number, "-o", "%T", user=user) == "RUNNING", 60, "a running job"
         )
+        # Allotted is not yet there: sshd asks the node.
+        wait_for(lambda: "extern" in on(node, "scontrol", "listpids", number).stdout, 30, "the job on its node")
         yield number
     finally:
         on("login", "scancel", number, user=user)
