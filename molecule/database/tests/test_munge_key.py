@@ -131,7 +131,8 @@ def test_no_job_is_lost_and_a_running_srun_survives(rotated):
         seen.append({state(node) for node in ("gpu1", "gpu2", "gpu3")})
         return seen[-1] == {"idle|none"}
 
-    wait_for(idle, what=lambda: f"idle nodes instead of {seen[-1]}")
+    # Where the switch swallowed the end of a job, slurmctld learns of it when it asks the nodes again (100 s).
+    wait_for(idle, 240, what=lambda: f"idle nodes instead of {seen[-1]}")
 
 
 def test_the_key_is_in_no_output(rotated):
