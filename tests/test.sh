@@ -10,7 +10,7 @@ export PATH=$PATH:/usr/sbin:/sbin
 # both, and so has make scenario S=name DEBIAN=12 or 13, one by one.
 declare -A LANES=(
     [test-12]="default onboard"
-    [test-12b]="accounting scheduler adopt"
+    [test-12b]="accounting scheduler adopt attest"
     [test-13]="default onboard accounting"
     [test-13b]="onboard_faults fairshare"
 )

@@ -129,7 +129,10 @@ def ptrace_own(world):
 @probe(
     "process-limit",
     "cannot start processes without end",
-    {"": "node_login: TasksMax of user slices", "job": "slurm_compute: LimitNPROC of slurmd (slurm_config_max_processes)"},
+    {
+        "": "node_login: TasksMax of user slices",
+        "job": "slurm_compute: LimitNPROC of slurmd (slurm_config_max_processes)",
+    },
     ("login", "user-manager", "job"),
 )
 def process_limit(world):
