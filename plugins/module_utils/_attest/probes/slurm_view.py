@@ -56,7 +56,9 @@ def see_jobs(world):
     )
 
 
-@probe("see-job-script", "reads no other tenant's job script", "slurm: a script is its owner's and the operators'", **LOGIN)
+@probe(
+    "see-job-script", "reads no other tenant's job script", "slurm: a script is its owner's and the operators'", **LOGIN
+)
 def see_job_script(world):
     """scontrol write batch_script of another tenant's job."""
     return ask(world, ["scontrol", "write", "batch_script", victim_job(world), "-"])
