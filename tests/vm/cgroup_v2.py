@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Show that the cluster comes up and isolates on a machine with cgroup v2 and a newer docker.
 
-Runs tests/cluster and the playbooks against Debian 13's docker in a virtual machine. Slow (software emulation), so no part of CI.
+Runs tests/cluster, the playbooks and attest's probes of nodes against Debian 13's docker in a virtual machine. Slow
+(software emulation), so no part of CI.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
+import json
 import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 from vm import Machine
 
@@ -25,6 +29,11 @@ from remote import gpus_seen, said
 
 # One node of each partition.
 HOSTS = ("ctl", "login", "gpu1", "gpu3")
+# What the hierarchy has a say in.
+PROBES = [
+    "gpu-device", "gpu-control", "make-device", "memory", "process-left", "process-limit", "node-login", "run-user",
+    "see-processes", "read-environment", "read-memory", "signal", "ptrace", "job-tmp", "job-shm", "job-spool", "ipc",
+]  # fmt: skip
 
 
 def bring_image(codename: str) -> None:
@@ -37,6 +46,20 @@ def bring_image(codename: str) -> None:
         subprocess.run(["docker", "-H", os.environ["TENANCY_VM_DOCKER"], "load", "-q"], stdin=save.stdout, check=True)
         if save.wait() != 0:
             raise ClusterError(f"cannot save {name}")
+
+
+def attest() -> list[dict[str, str]]:
+    """What attest says of the nodes; no claim may fail, and none go untried."""
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = {"attest_report_dir": folder, "attest_only": PROBES, "attest_job_deadline": 600}
+        done = play("playbooks/attest.yml", "-e", json.dumps(wanted), check=False)
+        answers = json.loads((pathlib.Path(folder) / "attest.json").read_text())["answers"]
+    print("attest:", dict(collections.Counter(row["verdict"] for row in answers)))
+    wrong = [row for row in answers if row["verdict"] in ("FAIL", "error")]
+    for row in wrong:
+        print(f"{row['probe']} {row['host']}/{row['context']}: {row['verdict']}, {row['evidence']}")
+    assert done.returncode == 0 and not wrong, f"attest.yml ended with {done.returncode}"
+    return answers
 
 
 def main() -> int:
@@ -76,6 +99,11 @@ def main() -> int:
             assert sorted(seen.values()) == ["ENXIO", "EPERM", "EPERM", "EPERM"], seen
             assert set(none.values()) == {"EPERM"}, none
             print("cgroup v2: one device opened, three denied")
+            with phase("sessions, cron, at, and isolate.yml again"):
+                play("molecule/shared/furnish.yml")
+            with phase("attest.yml"):
+                tried = {(row["probe"], row["context"]) for row in attest() if row["verdict"] == "pass"}
+            assert {("gpu-device", "job"), ("gpu-device", "ssh-job"), ("memory", "job")} <= tried, tried
         finally:
             cluster.down()
     except (ClusterError, AssertionError) as error:
