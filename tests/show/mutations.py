@@ -68,7 +68,7 @@ def settle(one: dict[str, t.Any]) -> None:
     )
 
 
-def taken(host: str, number: int, step: dict[str, t.Any]) -> list[str]:
+def taken(host: str, label: str, step: dict[str, t.Any]) -> list[str]:
     """Take one step on a host; returns what takes it back."""
     if "run" in step:
         said(host, *step["run"])
@@ -78,7 +78,7 @@ def taken(host: str, number: int, step: dict[str, t.Any]) -> list[str]:
         before = said(host, "stat", "-c", "%a", path)
         said(host, "chmod", step["mode"], path)
         return ["chmod", before, path]
-    saved = f"{SAVED}-{number}"
+    saved = f"{SAVED}-{label}"
     said(host, "cp", "--archive", path, saved)
     if step.get("gone"):
         said(host, "rm", path)
@@ -94,7 +94,8 @@ def switched_off(one: dict[str, t.Any], part: str) -> t.Iterator[None]:
     undo: list[tuple[str, list[str]]] = []
     try:
         for number, step in enumerate(one.get(part, [])):
-            undo += [(host, taken(host, f"{part}-{number}", step)) for host in step.get("hosts", one["hosts"])]
+            for host in step.get("hosts", one["hosts"]):
+                undo.append((host, taken(host, f"{part}-{number}", step)))
         settle(one)
         yield
     finally:
@@ -140,7 +141,8 @@ def tried(one: dict[str, t.Any], before: list[dict[str, str]]) -> list[tuple[str
 
 
 def measure(chosen: list[dict[str, t.Any]]) -> t.Iterator[tuple[str, str, str, str, str]]:
-    before = attest({probe for one in chosen if not one.get("without") for probe in one["fails"]} or {"see-jobs"})
+    plain = {probe for one in chosen if not one.get("without") for probe in one["fails"]}
+    before = attest(plain) if plain else []
     for one in chosen:
         for found in tried(one, before):
             yield one["name"], *found

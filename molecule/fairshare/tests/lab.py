@@ -46,12 +46,18 @@ def wait_for(condition, seconds: float = 60, what: str = ""):
     return remote.wait_for(condition, seconds, lambda: f"{said('ctl', 'squeue', '-a')}\n{what}")
 
 
+def all_are(wanted: str, *jobs: str) -> bool:
+    """A job that squeue does not know is in no state."""
+    found = states(*jobs)
+    return all(job in found and found[job][0] == wanted for job in jobs)
+
+
 def running(*jobs: str) -> bool:
-    return all(state == "RUNNING" for state, _reason in states(*jobs).values())
+    return all_are("RUNNING", *jobs)
 
 
 def ended(*jobs: str) -> bool:
-    return all(state == "COMPLETED" for state, _reason in states(*jobs).values())
+    return all_are("COMPLETED", *jobs)
 
 
 def reason(number: str, expected: str) -> None:

@@ -235,6 +235,7 @@ def test_two_jobs_that_end_together_leave_nothing():
     for job in jobs:
         wait_state(job, "RUNNING")
     mine = leave("bob", "sleep", "9999")
+    assert lives(mine)
     cancel(*jobs)
     wait_for(lambda: not lives(mine), 30)
 
