@@ -4,10 +4,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH=$PATH:/usr/sbin:/sbin
+# Molecule breaks lines at 80 columns otherwise, also those that name a failed test.
+export COLUMNS=${COLUMNS:-180}
 
 # A lane is a testbed of its own. The first scenario of each release also tries what the others start from. What is about
-# our own code more than about Slurm's runs on one release here, else this takes twice as long; ALL=1 has everything on
-# both, and so has make scenario S=name DEBIAN=12 or 13, one by one.
+# our own code more than about Slurm's runs on one release here (also within scenarios, by TENANCY_ONCE), else this takes
+# twice as long; ALL=1 has everything on both, and so has make scenario S=name DEBIAN=12 or 13, one by one.
 declare -A LANES=(
     [test-12]="default onboard"
     [test-12b]="accounting scheduler adopt attest"
@@ -19,6 +21,8 @@ if [ "${ALL:-}" = 1 ]; then
         LANES[test-$release]="default onboard accounting adopt database attest node_access"
         LANES[test-${release}b]="onboard_faults limits scheduler fairshare failover firewall isolation"
     done
+else
+    export TENANCY_ONCE=1
 fi
 times=$(mktemp -d)
 
@@ -35,7 +39,12 @@ finish() {
         done
     fi
     printf '\n'
-    cat "$times"/* 2>/dev/null || true
+    if [ "$code" -ne 0 ]; then
+        # What failed, again at the end: the lanes' lines are thousands, and mixed.
+        sed 's/\x1b\[[0-9;]*m//g' "$times"/log-* |
+            grep -E '^\[[a-z0-9-]+\] +(│ +)?(E  |FAILED |ERROR |CRITICAL |\[ERROR\]|fatal: |\* \[)' | tail -n 15 || true
+    fi
+    cat "$times"/[0-9]* 2>/dev/null || true
     rm -r "$times"
     if [ "$code" -eq 0 ]; then echo "make test: all passed in $SECONDS s"; else echo "make test: FAILED after $SECONDS s" >&2; fi
     exit "$code"
@@ -77,11 +86,11 @@ for debian in 12 13; do
 done
 # Much of a scenario is waiting for daemons: lanes share the processors well.
 set -m
-source_and_units 2>&1 | sed -u "s/^/[source] /" &
+source_and_units 2>&1 | sed -u "s/^/[source] /" | tee "$times/log-source" &
 for testbed in "${!LANES[@]}"; do
     debian=${testbed//[!0-9]/}
     # shellcheck disable=SC2086  # a list of words
-    scenarios "$testbed" "$debian" ${LANES[$testbed]} 2>&1 | sed -u "s/^/[$testbed] /" &
+    scenarios "$testbed" "$debian" ${LANES[$testbed]} 2>&1 | sed -u "s/^/[$testbed] /" | tee "$times/log-$testbed" &
 done
 for _lane in source "${!LANES[@]}"; do
     wait -n
