@@ -104,6 +104,24 @@ def test_accounts_are_added_from_above_and_removed_from_below():
     ]
 
 
+def test_accounts_are_added_together_and_texts_that_differ_come_later():
+    """On 10,000 associations each "add account" takes a second, whatever it adds."""
+    teams = [account(name, "foo", fairshare="10", description=f"Team {name}") for name in ("t1", "t2")]
+    assert commands(example(), ["foo"], teams) == [
+        "add account name=t1,t2 cluster=c1 parent=foo Fairshare=10",
+        "modify account where name=t1 cluster=c1 set Description=team t1",
+        "modify account where name=t2 cluster=c1 set Description=team t2",
+    ]
+
+
+def test_a_text_that_all_share_comes_with_them():
+    teams = [account(name, "foo", organization="lab") for name in ("t1", "t2")]
+    assert commands(example(), ["foo"], teams) == ["add account name=t1,t2 cluster=c1 parent=foo Organization=lab"]
+    assert commands(example(), ["foo"], [account("t1", "foo", description="One")]) == [
+        "add account name=t1 cluster=c1 parent=foo Description=one"
+    ]
+
+
 def test_changing_places_moves_the_child_up_first():
     state = world({"foo": ("root", {}), "a": ("foo", {}), "b": ("a", {})})
     assert commands(state, ["foo"], [account("b", "foo"), account("a", "b")]) == [
