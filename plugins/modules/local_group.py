@@ -12,7 +12,7 @@ short_description: Have accounts of the host itself in a group of the host itsel
 description:
   - Makes the group where it is not in F(/etc/group) and adds members. A directory service is never asked, so what depends
     on the group goes on working when it is down.
-  - Members are never removed; those that are not named are reported.
+  - Members that are not named stay, and a warning names them, unless O(exact=true).
 author:
   - gpuops.tenancy contributors (@gpuops)
 extends_documentation_fragment:
@@ -37,6 +37,11 @@ options:
     type: list
     elements: str
     required: true
+  exact:
+    description:
+      - Whether those that are not named are taken out.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -48,14 +53,18 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changed:
-  description: Whether the group was made or got a member, or would.
+  description: Whether the group was made, or got or lost a member, or would.
   returned: always
   type: bool
 others:
-  description: Members that were not named.
+  description: Members that were not named, before the change.
   returned: success
   type: list
   elements: str
+gid:
+  description: The number of the group; none in check mode where there is no such group yet.
+  returned: success
+  type: int
 commands:
   description: Commands that ran, or would run in check mode.
   returned: always
@@ -100,20 +109,21 @@ def argument_spec() -> dict[str, t.Any]:
     return {
         "name": {"type": "str", "required": True},
         "members": {"type": "list", "elements": "str", "required": True},
+        "exact": {"type": "bool", "default": False},
         "lock_timeout": {"type": "int", "default": 300},
     }
 
 
-def make_plan(name: str, members: t.Sequence[str], group: local_accounts.Group | None) -> Plan:
+def make_plan(name: str, members: t.Sequence[str], group: local_accounts.Group | None, exact: bool = False) -> Plan:
     """Pure."""
     plan = Plan()
     if group is None:
         plan.add(Change(ADD, f"group {name}"))
-    there = sorted(group.members) if group else []
-    missing = sorted(set(members) - set(there))
-    if missing:
+    there = set(group.members if group else ())
+    wanted = set(members) if exact else there | set(members)
+    if wanted != there:
         plan.add(
-            Change(CHANGE if group else ADD, f"group {name}", "members", there or None, sorted({*there, *missing}))
+            Change(CHANGE if group else ADD, f"group {name}", "members", sorted(there) or None, sorted(wanted) or None)
         )
     return plan
 
@@ -125,23 +135,24 @@ def compile_commands(name: str, plan: Plan) -> list[list[str]]:
         if not change.field:
             commands.append(["groupadd", "--system", name])
         else:
-            commands += [
-                ["gpasswd", "--add", member, name] for member in change.after if member not in (change.before or [])
-            ]
+            before, after = change.before or [], change.after or []
+            commands += [["gpasswd", "--add", member, name] for member in after if member not in before]
+            commands += [["gpasswd", "--delete", member, name] for member in before if member not in after]
     return commands
 
 
-def read_and_plan(params: t.Mapping[str, t.Any]) -> tuple[Plan, list[str]]:
+def read_and_plan(params: t.Mapping[str, t.Any]) -> tuple[Plan, list[str], int | None]:
     name, members = params["name"], params["members"]
     if not NAME.match(name):
         raise local_accounts.AccountError(f"{name!r} is no name of a group")
     local_accounts.uids(members)
     group = local_accounts.groups().get(name)
-    return make_plan(name, members, group), sorted(set(group.members if group else ()) - set(members))
+    others = sorted(set(group.members if group else ()) - set(members))
+    return make_plan(name, members, group, params["exact"]), others, group.gid if group else None
 
 
 def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = ()) -> None:
-    plan, others = read_and_plan(module.params)
+    plan, others, gid = read_and_plan(module.params)
     commands = compile_commands(module.params["name"], plan)
     shown = [shlex.join(argv) for argv in commands]
     result.update(
@@ -151,14 +162,21 @@ def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = 
         commands=shown,
         remaining=list(shown),
         others=others,
+        gid=gid,
     )
+    if others and not module.params["exact"]:
+        name = module.params["name"]
+        module.warn(
+            f"{', '.join(others)} is in group {name} of this host although nobody named it: name it, or take it out "
+            f"(gpasswd --delete NAME {name})"
+        )
     if module.check_mode:
         return
     for argv, words in zip(commands, shown):
         _command.run(argv, pass_fds=fds, ok=(0,))
         result["applied"].append(words)
         result["remaining"].remove(words)
-    left, _others = read_and_plan(module.params)
+    left, _others, result["gid"] = read_and_plan(module.params)
     if left.changed:
         raise local_accounts.AccountError(f"{local_accounts.GROUP} does not show what was changed")
 

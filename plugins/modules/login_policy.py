@@ -15,6 +15,7 @@ description:
   - The old files are kept and a timer puts them back, unless a later call with O(state=confirmed) comes in by a login that
     began after the change. Killing the run does not stop the timer; a reboot puts the old files back too.
   - The whole of sshd's configuration is read by C(sshd -t) before anything is in place, and C(sshd -T) has to go by it.
+    PAM's modules that the stack asks have to be there, and its order is read back.
 author:
   - gpuops.tenancy contributors (@gpuops)
 extends_documentation_fragment:
@@ -232,10 +233,18 @@ def activation(service: str) -> list[list[str]]:
 
 
 class Policy:
-    def __init__(self, params: t.Mapping[str, t.Any], result: dict[str, t.Any], fds: t.Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        params: t.Mapping[str, t.Any],
+        result: dict[str, t.Any],
+        warn: t.Callable[[str], None],
+        fds: t.Sequence[int] = (),
+    ) -> None:
         self.params = params
         self.result = result
+        self.warn = warn
         self.fds = fds
+        self.pam = pam.Wanted(params["admin_group"], params["adopt"], params["mkhomedir"])
         self.guard = rollback.Guard(GUARD)
 
     def wanted(self) -> dict[str, str]:
@@ -245,9 +254,8 @@ class Policy:
             now = read(params["pam_path"])
             if now is None:
                 raise pam.PamError(f"there is no {params['pam_path']}; correct pam_path")
-            want = pam.Wanted(params["admin_group"], params["adopt"], params["mkhomedir"])
             try:
-                texts[params["pam_path"]] = pam.compute(now, want)
+                texts[params["pam_path"]] = pam.compute(now, self.pam)
             except pam.PamError as exc:
                 raise pam.PamError(f"{params['pam_path']}: {exc}") from exc
         if params["keys_dir"]:
@@ -262,6 +270,7 @@ class Policy:
         result = self.result
         last = self.guard.came_back()
         result["came_back"] = last["at"] if last else 0.0
+        self.refuse_missing_modules(check_mode)
         pending = self.guard.pending()
         plan = self.plan()
         if pending and plan.changed and not check_mode:
@@ -271,6 +280,7 @@ class Policy:
         result.update(plan=plan.as_list(), diff=difference(plan), changed=plan.changed or bool(pending))
         result["remaining"] = [change.object for change in plan]
         if not result["changed"]:
+            self.read_back()
             self.guard_nothing(check_mode)
             return
         group = local_accounts.groups().get(self.params["admin_group"])
@@ -291,10 +301,37 @@ class Policy:
             _files.write(change.object, change.after, 0o644)
             result["applied"].append(change.object)
             result["remaining"].remove(change.object)
+        try:
+            self.read_back()
+        except pam.PamError:
+            self._log([self.guard.restore()])
+            raise
         for argv in activation(self.params["sshd_service"]):
             self._log([argv])
             _command.run(argv, pass_fds=self.fds, ok=(0,))
         self.guard.in_place()
+
+    def refuse_missing_modules(self, check_mode: bool) -> None:
+        """Administrators jump over these lines, so their login would prove nothing."""
+        missing = pam.lacking(self.pam) if self.params["adopt"] else []
+        if not missing:
+            return
+        message = (
+            f"{', '.join(missing)} is not where PAM of this host looks for modules, so nobody with a job would get in: install the "
+            "package for your release of Slurm (Debian: libpam-slurm-adopt), or have it installed (node_login_install: true)"
+        )
+        if not check_mode:
+            raise pam.PamError(message)
+        self.warn(message)
+
+    def read_back(self) -> None:
+        """:raises PamError: the files are not what was asked for, or would let the wrong people in."""
+        wrong = [f"{change.object} does not hold what was written" for change in self.plan()]
+        if self.params["adopt"]:
+            path = self.params["pam_path"]
+            wrong += [f"{path}: {problem}" for problem in pam.problems(read(path) or "")]
+        if wrong:
+            raise pam.PamError("; ".join(wrong))
 
     def guard_nothing(self, check_mode: bool) -> None:
         """What a confirmation that was killed may have left."""
@@ -339,10 +376,10 @@ def main() -> None:
     }  # fmt: skip
     try:
         if module.check_mode:
-            getattr(Policy(module.params, result), module.params["state"])(True)
+            getattr(Policy(module.params, result, module.warn), module.params["state"])(True)
         else:
             with Lock("login-policy", "login_policy", module.params["lock_timeout"]) as lock:
-                getattr(Policy(module.params, result, lock.fds), module.params["state"])(False)
+                getattr(Policy(module.params, result, module.warn, lock.fds), module.params["state"])(False)
     except ERRORS as exc:
         result["changed"] = bool(result["applied"])
         module.fail_json(msg=str(exc), **result)

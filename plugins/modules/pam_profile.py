@@ -12,6 +12,7 @@ short_description: Profiles of pam-auth-update that are on or off
 description:
   - Turns profiles of Debian's C(pam-auth-update) on or off and reads C(/etc/pam.d/common-*) again. A profile that was turned
     off this way stays off when its package is upgraded, since a line deleted by hand would stop all updates of the file.
+  - On a system without C(pam-auth-update) it only verifies that the files in C(/etc/pam.d) are as asked.
 author:
   - gpuops.tenancy contributors (@gpuops)
 extends_documentation_fragment:
@@ -78,6 +79,7 @@ diff:
 """
 
 import glob
+import os
 import re
 import shlex
 import typing as t
@@ -87,7 +89,8 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
 from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, LockError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import CHANGE, Change, Plan
 
-COMMON = "/etc/pam.d/common-*"
+COMMON, ALL = "/etc/pam.d/common-*", "/etc/pam.d/*"
+KNOWN = "/usr/share/pam-configs"
 
 
 class ProfileError(Exception):
@@ -140,15 +143,35 @@ def compile_command(plan: Plan) -> list[str]:
     return words
 
 
+def unknown(plan: Plan, folder: str = KNOWN) -> list[str]:
+    """Profiles that no package has brought, so that they cannot be turned on."""
+    names = [change.object.partition(" ")[2] for change in plan if change.after]
+    return [name for name in names if not os.path.exists(os.path.join(folder, name))]
+
+
+def kept_by_update() -> bool:
+    return bool(glob.glob(COMMON))
+
+
 def read() -> set[str]:
     texts = []
-    paths = glob.glob(COMMON)
-    if not paths:
-        raise ProfileError(f"there is no {COMMON}: this host's PAM is not kept by pam-auth-update")
-    for path in paths:
+    for path in glob.glob(COMMON) or glob.glob(ALL):
         with open(path, encoding="utf-8", errors="surrogateescape") as handle:
             texts.append(handle.read())
+    if not texts:
+        raise ProfileError(f"there is no {ALL}: this host has no PAM")
     return modules_in(texts)
+
+
+def refusal(plan: Plan) -> str:
+    """Why pam-auth-update cannot do it; nothing where it can."""
+    wanted = ", ".join(f"{change.object.partition(' ')[2]} {'on' if change.after else 'off'}" for change in plan)
+    if not kept_by_update():
+        return f"this host's PAM is not kept by pam-auth-update: turn {wanted} by its own means (authselect), and run again"
+    missing = unknown(plan)
+    if missing:
+        return f"{KNOWN} has no {', '.join(missing)}: install the package that brings it (systemd: libpam-systemd)"
+    return ""
 
 
 def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = ()) -> None:
@@ -161,7 +184,14 @@ def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = 
         diff=plan.diff("profiles", "profiles"),
         commands=[shlex.join(command)] if plan.changed else [],
     )
-    if module.check_mode or not plan.changed:
+    if not plan.changed:
+        return
+    why = refusal(plan)
+    if why and not module.check_mode:
+        raise ProfileError(why)
+    if why:
+        module.warn(why)
+    if module.check_mode:
         return
     _command.run(command, pass_fds=fds, env={"DEBIAN_FRONTEND": "noninteractive"}, ok=(0,))
     left = make_plan(profiles, read())

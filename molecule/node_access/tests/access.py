@@ -5,15 +5,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import pathlib
 import shlex
 import subprocess
 import sys
 
+import yaml
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 from definition import inventory_folder, state
-from recorded import Started
+from recorded import Run, Started, playbook
 from remote import OPEN_GPUS, on, said, wait_for
 
 KEYS = "/etc/ssh/authorized_keys.d"
@@ -74,6 +77,12 @@ def job(user: str, node: str, *options: str, script: str = "sleep 600"):
         wait_for(
             lambda: not on("login", "squeue", "-h", "-j", number, user=user).stdout.strip(), 60, "the end of the job"
         )
+
+
+def site(*args: str, kill_at: str = "", **variables) -> Run:
+    """The whole of site.yml, with the scenario's variables and others."""
+    (own,) = yaml.safe_load((ROOT / "molecule" / "node_access" / "converge.yml").read_text())
+    return playbook("site.yml", "-e", json.dumps({**own["vars"], **variables}), *args, kill_at=kill_at).wait()
 
 
 def converge(*args: str, **options) -> Started:

@@ -124,8 +124,28 @@ def test_a_device_that_gres_conf_does_not_list_is_an_error():
         run = converge("--tags", "gpu_access", "--limit", "gpu2").wait()
         assert run.returncode != 0
         assert "/dev/nvidia9 is not in gres.conf: it opens in every job" in run.output
+        assert "gpu2 is not isolated" in run.output and "If it was at work, it still is" in run.output
+        assert said("ctl", "sinfo", "-h", "-n", "gpu2", "-o", "%T") == "idle"
     finally:
         said("gpu2", "rm", "/dev/nvidia9")
+
+
+def test_a_node_that_fails_is_closed_where_the_site_says_so_and_opened_by_the_next_whole_run():
+    drain = ("--limit", "gpu2", "-e", "slurm_compute_drain_unisolated=true")
+    said("gpu2", "mknod", "-m", "666", "/dev/nvidia9", "c", "195", "9")
+    try:
+        run = converge(*drain).wait()
+        assert run.returncode != 0
+        assert "It is closed to new jobs until" in run.output
+        assert said("ctl", "sinfo", "-h", "-n", "gpu2", "-o", "%T %E").startswith("drained [isolation]")
+    finally:
+        said("gpu2", "rm", "/dev/nvidia9")
+    part = converge("--tags", "gpu_access", *drain).wait()
+    assert part.returncode == 0, part.output
+    assert said("ctl", "sinfo", "-h", "-n", "gpu2", "-o", "%T") == "drained"
+    whole = converge(*drain).wait()
+    assert whole.returncode == 0, whole.output
+    assert said("ctl", "sinfo", "-h", "-n", "gpu2", "-o", "%T") == "idle"
 
 
 def test_a_session_that_still_reaches_gpus_is_reported(request):

@@ -13,7 +13,7 @@ import time
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from access import KEYS, converge, give_key, gpus_by_ssh, job, on, said, sorted_answers, ssh, ssh_argv, wait_for
+from access import KEYS, converge, give_key, gpus_by_ssh, job, on, said, sorted_answers, ssh, ssh_argv, state, wait_for
 from recorded import module
 
 NODES = ("gpu1", "gpu2", "gpu3")
@@ -202,7 +202,59 @@ def test_killed_and_never_run_again_the_old_files_come_back():
 def test_an_account_that_only_a_directory_knows_cannot_be_an_administrator():
     run = converge("--tags", "node_login", "--limit", "gpu1", "-e", '{"node_login_admins": ["nobody-here"]}').wait()
     assert run.returncode != 0
-    assert "accounts of /etc/passwd" in run.output
+    assert "nobody-here is not in /etc/passwd" in run.output
+
+
+def test_the_proof_keeps_what_the_site_says_to_ssh(tmp_path):
+    """Where only these lead to the host, over a jump host say."""
+    before = contents("gpu1")
+    arguments = (
+        f"-F {state() / 'ssh_config'} -o ControlMaster=auto -o ControlPersist=60s -o ControlPath={tmp_path}/c-%C"
+    )
+    site = {
+        "ansible_ssh_common_args": "",
+        "ansible_ssh_args": arguments,
+        "node_login_sshd_options": {"MaxAuthTries": "4"},
+    }
+    run = converge("--tags", "node_login", "--limit", "gpu1", "-e", json.dumps(site)).wait()
+    assert run.returncode == 0, run.output
+    assert "MaxAuthTries 4" in contents("gpu1")
+    assert not pending("gpu1")
+    assert converge("--tags", "node_login", "--limit", "gpu1").wait().returncode == 0
+    assert contents("gpu1") == before
+
+
+def test_without_the_module_nobody_is_locked_out():
+    before = contents("gpu1")
+    path = said("gpu1", "find", "/usr/lib", "/lib", "-xdev", "-name", "pam_slurm_adopt.so").splitlines()[0]
+    said("gpu1", "mv", path, "/root/")
+    try:
+        run = converge(*CHANGE).wait()
+        assert run.returncode != 0
+        assert "pam_slurm_adopt.so is not where PAM of this host looks for modules" in run.output
+        assert contents("gpu1") == before
+    finally:
+        said("gpu1", "mv", "/root/pam_slurm_adopt.so", path)
+
+
+def test_whoever_is_left_over_among_the_administrators_is_named_and_goes_where_the_site_says_so():
+    said("gpu1", "gpasswd", "--add", "bob", "tenancy-admins")
+    told = converge("--tags", "node_login", "--limit", "gpu1").wait()
+    assert told.returncode == 0, told.output
+    assert "bob is in group tenancy-admins of this host although nobody named it" in told.output
+    assert "bob" in said("gpu1", "id", "-Gn", "bob") and "tenancy-admins" in said("gpu1", "id", "-Gn", "bob")
+    exact = converge("--tags", "node_login", "--limit", "gpu1", "-e", "node_login_admins_exact=true").wait()
+    assert exact.returncode == 0, exact.output
+    assert "tenancy-admins" not in said("gpu1", "id", "-Gn", "bob")
+    assert "tenancy-admins" in said("gpu1", "id", "-Gn", "deploy")
+
+
+def test_limits_bring_the_sessions_that_they_need():
+    said("login", "env", "DEBIAN_FRONTEND=noninteractive", "pam-auth-update", "--disable", "systemd")
+    assert "pam_systemd.so" not in said("login", "cat", "/etc/pam.d/common-session")
+    run = converge("--tags", "node_login", "--limit", "login").wait()
+    assert run.returncode == 0, run.output
+    assert "pam_systemd.so" in said("login", "cat", "/etc/pam.d/common-session")
 
 
 def test_a_user_of_the_login_node_has_limits():
@@ -231,3 +283,15 @@ def test_cron_and_at_are_not_for_users_of_compute_nodes():
     for argv in (["crontab", "-l"], ["at", "-l"]):
         assert on("gpu1", *argv, user="alice").returncode != 0
     assert "not allowed" in on("gpu1", "crontab", "-l", user="alice").stderr
+
+
+def test_what_users_had_outside_of_jobs_before_is_told_and_left(request):
+    request.addfinalizer(lambda: said("gpu1", "sh", "-c", "crontab -u alice -r; rm -f /var/lib/systemd/linger/bob"))
+    said("gpu1", "crontab", "-u", "alice", "-", stdin="0 0 1 1 * true\n")
+    said("gpu1", "sh", "-c", "mkdir -p /var/lib/systemd/linger && touch /var/lib/systemd/linger/bob")
+    run = converge("--tags", "node_hygiene", "--limit", "gpu1").wait()
+    assert run.returncode == 0, run.output
+    assert "alice has a crontab; bob has a service manager that comes back at boot (linger)." in run.output
+    strict = converge("--tags", "node_hygiene", "--limit", "gpu1", "-e", "node_hygiene_outside_jobs=fail").wait()
+    assert strict.returncode != 0
+    assert said("gpu1", "crontab", "-u", "alice", "-l") == "0 0 1 1 * true"

@@ -10,9 +10,15 @@ gpuops.tenancy collection.
 from __future__ import annotations
 
 import dataclasses
+import glob
+import os
 import re
 import typing as t
 
+# Where PAM looks for modules is settled when it is built; those that it cannot do without lie there. Debian's looks into
+# the second place, too.
+FOLDERS = ("/usr/lib/*/security", "/lib/security", "/lib64/security", "/usr/lib/security", "/usr/lib64/security")
+_OWN, _BESIDES = "pam_unix.so", "/lib/security"
 BEGIN, END = "# BEGIN gpuops.tenancy {}\n", "# END gpuops.tenancy {}\n"
 ADOPT, SYSTEMD, MEMBER = "pam_slurm_adopt.so", "pam_systemd.so", "pam_succeed_if.so"
 # Written for sessions without a person at a terminal: the same modules without pam_systemd, whatever pam-auth-update does.
@@ -145,8 +151,21 @@ def ends_stack(control: str) -> bool:
     return bool(control.startswith("[") and re.search(r"=\s*(done|\d+)", control))
 
 
+def modules(want: Wanted) -> list[str]:
+    """What this host's PAM has to have: a line with a module that is not there lets nobody in. Pure."""
+    lines = parse(account_block(want) + session_block("any", want))
+    return sorted({line.module for line in lines if line.module and not line.text.startswith("-")})
+
+
+def lacking(want: Wanted, folders: t.Iterable[str] = FOLDERS) -> list[str]:
+    """The modules that PAM would not find."""
+    there = [folder for pattern in folders for folder in glob.glob(pattern)]
+    places = [folder for folder in there if folder == _BESIDES or os.path.exists(os.path.join(folder, _OWN))]
+    return [name for name in modules(want) if not any(os.path.exists(os.path.join(folder, name)) for folder in places)]
+
+
 def problems(text: str) -> list[str]:
-    """What is wrong with the order in a stack. Pure; for reading back."""
+    """What is wrong with the order in a stack, as it is read back. Pure."""
     found = []
     lines = parse(text)
     adopt = [number for number, line in enumerate(lines) if line.type == "account" and line.module == ADOPT]

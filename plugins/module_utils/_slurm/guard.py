@@ -61,15 +61,21 @@ def threatened(old: t.Mapping[str, str], new: t.Mapping[str, str]) -> dict[str, 
             and read.device_lines(old["gres.conf"], node) != read.device_lines(new["gres.conf"], node)
         ):
             result[node] = "would change its devices in gres.conf"
-    container, other = (read.option(text.get("slurm.conf", ""), "JobContainerType") or "none" for text in (old, new))
+    container, other = (_container(text.get("slurm.conf", "")) for text in (old, new))
     if container != other:
         for node in before:
             result.setdefault(
                 node,
-                f"would change JobContainerType from {container} to {other} (slurm_config_private_tmp), "
+                f"would change what makes /tmp private from {container} to {other} (slurm_config_private_tmp), "
                 "after which no job that runs starts another step,",
             )
     return result
+
+
+def _container(slurm_conf: str) -> str:
+    """The plugin; a key of its own from 25.11 on. Another name is another plugin: nobody has tried one on the other's jobs."""
+    names = (read.option(slurm_conf, key) for key in ("JobContainerType", "NamespaceType"))
+    return next(filter(None, names), "none")
 
 
 def jobs(squeue: str) -> dict[str, list[str]]:

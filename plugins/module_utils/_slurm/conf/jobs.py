@@ -13,7 +13,8 @@ FILE = "job_container.conf"
 # What releases without a choice make private.
 DIRECTORIES = ("/tmp", "/dev/shm")
 _CHOICE: Version = (23, 2)
-# In its place comes a plugin of another kind with another file.
+# From here on the plugin is called namespace/tmpfs, under another key; its file keeps name and keys. Known from Slurm's change
+# log and manual; rendered here, not run.
 _RENAMED: Version = (25, 11)
 # slurmd ends a prolog that takes longer, and then the node is drained: our own limit has to come first.
 _MARGIN = 60
@@ -26,12 +27,14 @@ def keys(spec: t.Mapping[str, t.Any], version: Version) -> dict[str, t.Any]:
     if version >= (24, 11):
         # A job that its owner marked as not to be repeated is not lost to a node that its prolog found broken.
         flags.append("ForceRequeueOnFail")
+    private = bool(spec.get("private_tmp"))
     return {
         "PrologFlags": flags,
         "Prolog": f"{directory}/prolog" if directory else None,
         "Epilog": f"{directory}/epilog" if directory else None,
         "PrologEpilogTimeout": int(spec.get("hooks_timeout") or 0) + _MARGIN if directory else None,
-        "JobContainerType": "job_container/tmpfs" if spec.get("private_tmp") else None,
+        "JobContainerType": "job_container/tmpfs" if private and version < _RENAMED else None,
+        "NamespaceType": "namespace/tmpfs" if private and version >= _RENAMED else None,
     }
 
 
@@ -39,11 +42,6 @@ def container(spec: t.Mapping[str, t.Any], version: Version) -> str:
     """job_container.conf, or nothing."""
     if not spec.get("private_tmp"):
         return ""
-    if version >= _RENAMED:
-        raise ConfigError(
-            f"Slurm {show(version)} makes /tmp private by namespace/tmpfs, which this collection does not know yet; "
-            "set slurm_config_private_tmp: false and configure it by slurm_config_options_extra"
-        )
     base = str(spec.get("private_tmp_dir") or "").rstrip("/")
     directories = [str(name).rstrip("/") for name in spec.get("private_tmp_dirs") or DIRECTORIES]
     if not base.startswith("/"):

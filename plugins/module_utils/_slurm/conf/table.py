@@ -3,9 +3,10 @@
 """Which keys a file knows, in which release. Private to the gpuops.tenancy collection.
 
 The lists were taken from the parsers themselves: each key was put into a file and read by the programs of 22.05 and
-of 24.11. Keys that a release still reads only to say that they have been removed are left out. A key that exists in
-24.11 but not in 22.05 is given the first release known to have it; what lies outside the table (a newer key, a
-plugin's own) is for the ``*_options_extra`` variables, which the programs check while the file is staged.
+of 24.11; NamespaceType alone is from Slurm's change log. Keys that a release still reads only to say that they have
+been removed are left out. A key that exists in 24.11 but not in 22.05 is given the first release known to have it;
+what lies outside the table (a newer key, a plugin's own) is for the ``*_options_extra`` variables, which the programs
+check while the file is staged.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ InteractiveStepOptions JobAcctGatherFrequency JobAcctGatherParams JobAcctGatherT
 JobCompParams JobCompPass JobCompPort JobCompType JobCompUser JobContainerType JobFileAppend JobRequeue
 JobSubmitPlugins KillOnBadExit KillWait LaunchParameters Licenses LogTimeFormat MCSParameters MCSPlugin MailDomain
 MailProg MaxArraySize MaxBatchRequeue MaxDBDMsgs MaxJobCount MaxMemPerCPU MaxMemPerNode MaxNodeCount MaxStepCount
-MaxTasksPerNode MessageTimeout MinJobAge MpiDefault MpiParams NodeFeaturesPlugins OverTimeLimit PlugStackConfig
+MaxTasksPerNode MessageTimeout MinJobAge MpiDefault MpiParams NamespaceType NodeFeaturesPlugins OverTimeLimit PlugStackConfig
 PluginDir PowerParameters PowerPlugin PrEpParameters PrEpPlugins PreemptExemptTime PreemptMode PreemptParameters
 PreemptType PriorityCalcPeriod PriorityDecayHalfLife PriorityFavorSmall PriorityFlags PriorityMaxAge
 PriorityParameters PrioritySiteFactorParameters PrioritySiteFactorPlugin PriorityType PriorityUsageResetPeriod
@@ -86,6 +87,7 @@ _SINCE: dict[tuple[str, str], Version] = {
     ("slurm.conf", "CertmgrType"): (24, 11),
     ("slurm.conf", "TLSParameters"): (24, 11),
     ("slurm.conf", "TLSType"): (24, 11),
+    ("slurm.conf", "NamespaceType"): (25, 11),
     ("slurmdbd.conf", "HashPlugin"): (23, 2),
     ("slurmdbd.conf", "AllResourcesAbsolute"): (24, 11),
     ("slurmdbd.conf", "DisableCoordDBD"): (24, 5),

@@ -95,7 +95,15 @@ def judge(status: int | None, output: bytes, limit: float) -> tuple[str, str]:
     return "bug", f"{how}; {last[0]}"
 
 
-def run(path: str, env: t.Mapping[str, str], limit: float) -> Outcome:
+def scratch(directory: str) -> t.IO[bytes]:
+    """A file without a name, in a directory that users cannot fill; where even that is full, in memory."""
+    try:
+        return tempfile.TemporaryFile(dir=directory)
+    except OSError:
+        return open(os.memfd_create("said"), "w+b")
+
+
+def run(path: str, env: t.Mapping[str, str], limit: float, directory: str) -> Outcome:
     """One script, in a process group of its own; whatever hangs is ended with all that it started."""
     name = os.path.basename(path)
     why = unfit(path)
@@ -103,7 +111,7 @@ def run(path: str, env: t.Mapping[str, str], limit: float) -> Outcome:
         return Outcome(name, "bug", why)
     began = time.monotonic()
     # A file and no pipe: a script that leaves a process behind does not keep us waiting for its end.
-    with tempfile.TemporaryFile() as said:
+    with scratch(directory) as said:
         try:
             process = subprocess.Popen(
                 [path],
@@ -151,18 +159,17 @@ def log(context: str, job: str, outcome: Outcome) -> None:
         syslog.syslog(level, line(context, job, outcome))
 
 
-def run_all(context: str, job: str, config: t.Mapping[str, t.Any], env: t.Mapping[str, str]) -> str:
+def run_all(context: str, job: str, config: t.Mapping[str, t.Any], env: t.Mapping[str, str], deadline: float) -> str:
     """All scripts; the reason why the node is broken, or nothing."""
     directory = config[f"{context}_directory"]
-    deadline = time.monotonic() + config["total"]
     verdict = ""
     for name in scripts(directory):
         left = deadline - time.monotonic()
         if left <= 0:
-            why = f"not run: the scripts before it took the {config['total']} s that all have together"
+            why = f"not run: what came before it took the {config['total']} s that all have together"
             outcome = Outcome(name, "bug", why)
         else:
-            outcome = run(os.path.join(directory, name), env, min(config["timeout"], left))
+            outcome = run(os.path.join(directory, name), env, min(config["timeout"], left), config["state"])
         log(context, job, outcome)
         if outcome.result == "bug":
             with contextlib.suppress(OSError, ValueError):
@@ -176,23 +183,30 @@ def run_all(context: str, job: str, config: t.Mapping[str, t.Any], env: t.Mappin
 
 
 def main(argv: t.Sequence[str], given: t.Mapping[str, str]) -> int:
+    began = time.monotonic()
     context = argv[1]
     os.umask(0o077)
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "hooks.json"), encoding="utf-8") as handle:
         config = json.load(handle)
+    # Waiting for a lock counts: slurmd ends, and drains for it, whatever takes longer than it allows.
+    deadline = began + config["total"]
     job, uid = given["SLURM_JOB_ID"], int(given["SLURM_JOB_UID"])
     syslog.openlog("slurm-hooks", 0, syslog.LOG_DAEMON)
     registry = jobs.Registry(config["state"])
     # slurmd that was restarted may ask for the same epilog again while the first one is at work.
     with registry.lock(f"{context}-{int(job)}", config["total"]):
-        if context == "prolog":
-            # Whoever cleans up behind an earlier job of this user finishes first.
-            with registry.lock(f"user-{uid}", config["timeout"]):
-                registry.begins(int(job), uid)
-        else:
-            registry.ends(int(job), uid)
-        verdict = run_all(context, job, config, environment(given, context))
+        try:
+            if context == "prolog":
+                # Whoever cleans up behind an earlier job of this user finishes first.
+                with registry.lock(f"user-{uid}", min(config["timeout"], deadline - time.monotonic())):
+                    registry.begins(int(job), uid)
+            else:
+                registry.ends(int(job), uid)
+        except OSError as exc:
+            # Slurm's own traces still show the job as soon as it has a process.
+            log(context, job, Outcome("-", "bug", f"cannot be noted: {exc}"))
+        verdict = run_all(context, job, config, environment(given, context), deadline)
         if context == "epilog":
             registry.forget(int(job))
     return NODE if verdict else 0

@@ -60,7 +60,9 @@ class Registry:
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+        # Where there is no room for it, each use says so.
+        with contextlib.suppress(OSError):
+            os.makedirs(directory, mode=0o700, exist_ok=True)
 
     def _path(self, job: int) -> str:
         return os.path.join(self.directory, f"job-{job}")
@@ -79,7 +81,7 @@ class Registry:
         self._write(job, uid, ENDS)
 
     def forget(self, job: int) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             os.unlink(self._path(job))
 
     def read(self) -> dict[int, dict[str, t.Any]]:
@@ -101,11 +103,16 @@ class Registry:
 
     @contextlib.contextmanager
     def lock(self, name: str, patience: float) -> t.Iterator[bool]:
-        """Held by the process, so it goes with it. After ``patience`` without it the work goes on: false."""
+        """Held by the process, so it goes with it. After ``patience``, or where there is no room for it, the work goes
+        on without: false."""
         path = os.path.join(self.directory, f"lock-{name}")
         deadline = time.monotonic() + patience
         while True:
-            handle = open(path, "a", encoding="utf-8")  # noqa: SIM115
+            try:
+                handle = open(path, "a", encoding="utf-8")  # noqa: SIM115
+            except OSError:
+                yield False
+                return
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # The last holder may have removed it between our opening it and its giving it up.

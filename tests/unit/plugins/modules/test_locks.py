@@ -50,6 +50,7 @@ WRITERS = {
     "posix_users": ({"users": [{"name": "no-such-user", "uid": 59998}]}, "posix-users"),
     "secret_file": ({"source": "/a", "dest": "/etc/X.key", "staged": "/dev/null"}, "secret--etc-x.key"),
     "systemd_drop_in": ({"unit": "a.service", "name": "b.conf"}, "systemd-drop-ins"),
+    "text_files": ({"files": [{"path": "/nonexistent/a", "content": "b"}]}, "text-files"),
     "slurm_accounting": ({"cluster": "c1", "scope": ["a"], "accounts": [{"name": "a"}]}, "slurm-accounting-c1"),
     "slurm_cluster": ({"name": "c1"}, "slurm-accounting-database"),
     "slurm_config": ({"path": "/nonexistent", "files": [{"name": "a", "content": "b"}]}, "slurm-config"),

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import json
 import os
 import types
 
 import pytest
-from ansible_collections.gpuops.tenancy.plugins.module_utils._host import local_accounts, rollback
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.gpuops.tenancy.plugins.module_utils._host import local_accounts, pam, rollback
 from ansible_collections.gpuops.tenancy.plugins.modules import local_group, login_policy, pam_profile
 
 GROUP = local_accounts.Group("tenancy-admins", 900, ("root",))
@@ -30,6 +32,41 @@ def test_members_of_a_local_group(group, commands):
 def test_a_group_without_members_is_made():
     plan = local_group.make_plan("a", [], None)
     assert local_group.compile_commands("a", plan) == [["groupadd", "--system", "a"]]
+
+
+def test_who_is_not_named_stays_unless_the_group_is_exact():
+    group = local_accounts.Group("a", 900, ("eve", "root"))
+    assert not local_group.make_plan("a", ["root"], group).changed
+    plan = local_group.make_plan("a", ["root", "deploy"], group, exact=True)
+    assert local_group.compile_commands("a", plan) == [
+        ["gpasswd", "--add", "deploy", "a"],
+        ["gpasswd", "--delete", "eve", "a"],
+    ]
+    assert [(change.before, change.after) for change in plan] == [(["eve", "root"], ["deploy", "root"])]
+    assert not local_group.make_plan("a", ["root"], local_accounts.Group("a", 900, ("root",)), exact=True).changed
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_who_is_left_over_is_told_by_name(monkeypatch, capsys, exact):
+    group = local_accounts.Group("a", 900, ("eve", "root"))
+    monkeypatch.setattr(local_group.local_accounts, "groups", lambda: {"a": group})
+    told = []
+    monkeypatch.setattr(local_group.AnsibleModule, "warn", lambda module, text: told.append(text))
+    arguments = {"name": "a", "members": ["root"], "exact": exact, "_ansible_check_mode": True}
+    with patch_module_args(arguments), pytest.raises(SystemExit):
+        local_group.main()
+    result = json.loads(capsys.readouterr().out)
+    assert result["others"] == ["eve"]
+    assert result["changed"] is exact
+    assert [text.startswith("eve is in group a") for text in told] == ([] if exact else [True])
+
+
+def test_a_profile_that_no_package_brought_cannot_be_turned_on(tmp_path):
+    (tmp_path / "y").write_text("")
+    plan = pam_profile.make_plan([{"name": name, "module": f"pam_{name}.so", "enabled": True} for name in "xy"], set())
+    assert pam_profile.unknown(plan, str(tmp_path)) == ["x"]
+    off = pam_profile.make_plan([{"name": "x", "module": "pam_x.so", "enabled": False}], {"pam_x.so"})
+    assert pam_profile.unknown(off, str(tmp_path)) == []
 
 
 def test_profiles():
@@ -94,10 +131,13 @@ def policy(tmp_path, monkeypatch):
         result = {"changed": False, "armed": False, "commands": [], "applied": [], "remaining": []}
         params = {
             "state": state, "sshd_path": str(tmp_path / "00.conf"), "sshd_text": "UsePAM yes\n", "sshd_service": "ssh", "adopt": [],
-            "admins": ["root"], "admin_group": "tenancy-admins", "keys_dir": str(tmp_path), "rollback_after": 9, **changes,
+            "admins": ["root"], "admin_group": "tenancy-admins", "keys_dir": str(tmp_path), "rollback_after": 9,
+            "mkhomedir": False, "pam_path": str(tmp_path / "sshd"), **changes,
         }  # fmt: skip
-        getattr(login_policy.Policy(params, result), state)(check_mode)
+        getattr(login_policy.Policy(params, result, run.warned.append), state)(check_mode)
         return result
+
+    run.warned, run.pam = [], tmp_path / "sshd"
 
     run.guard, run.asked, run.path = guard, asked, tmp_path / "00.conf"
     return run
@@ -158,3 +198,59 @@ def test_nobody_is_locked_out(policy):
     with pytest.raises(local_accounts.AccountError, match="daemon would be locked out"):
         policy(admins=["root", "daemon"])
     assert not policy.path.exists()
+
+
+STACK = "auth required pam_unix.so\n@include common-account\n@include common-session\n"
+ADOPT = {"adopt": ["action_no_jobs=deny"]}
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """Where PAM of this host has its modules."""
+    folder = tmp_path / "security"
+    folder.mkdir()
+    for name in ("pam_unix.so", "pam_succeed_if.so", "pam_slurm_adopt.so"):
+        (folder / name).write_text("")
+    monkeypatch.setattr(pam.lacking, "__defaults__", ((str(folder),),))
+    return folder
+
+
+def test_a_stack_whose_module_is_not_there_is_refused_before_anything_is_touched(policy, modules):
+    policy.pam.write_text(STACK)
+    (modules / "pam_slurm_adopt.so").unlink()
+    policy(check_mode=True, **ADOPT)
+    assert "pam_slurm_adopt.so is not where PAM of this host looks" in policy.warned[0]
+    with pytest.raises(pam.PamError, match=r"pam_slurm_adopt\.so is not where PAM .* libpam-slurm-adopt"):
+        policy(**ADOPT)
+    assert policy.pam.read_text() == STACK
+    assert not policy.path.exists()
+    assert policy.guard.pending() is None
+
+
+def test_a_module_that_went_later_is_told_although_no_file_differs(policy, modules, monkeypatch):
+    policy.pam.write_text(STACK)
+    policy(**ADOPT)
+    came_in(monkeypatch, 7)
+    policy("confirmed")
+    assert not policy(**ADOPT)["changed"]
+    (modules / "pam_slurm_adopt.so").unlink()
+    with pytest.raises(pam.PamError, match="nobody with a job would get in"):
+        policy(**ADOPT)
+
+
+def test_a_module_beside_pams_own_is_not_found(modules, tmp_path):
+    elsewhere = tmp_path / "opt"
+    elsewhere.mkdir()
+    (modules / "pam_slurm_adopt.so").rename(elsewhere / "pam_slurm_adopt.so")
+    want = pam.Wanted("admins", [], mkhomedir=True)
+    assert pam.lacking(want, [str(modules), str(elsewhere)]) == ["pam_mkhomedir.so", "pam_slurm_adopt.so"]
+
+
+def test_a_stack_that_reads_back_wrong_is_undone_at_once(policy, modules, monkeypatch):
+    policy.pam.write_text(STACK)
+    monkeypatch.setattr(pam, "problems", lambda text: ["pam_slurm_adopt comes after common-account"])
+    restored = []
+    policy.guard.restore = lambda: restored.append(1) or ["put-back"]
+    with pytest.raises(pam.PamError, match="sshd: pam_slurm_adopt comes after common-account"):
+        policy(**ADOPT)
+    assert restored

@@ -183,6 +183,37 @@ def test_a_prolog_waits_for_a_clean_up_of_the_same_user(node):
     assert process.wait(timeout=10) == 0
 
 
+def test_waiting_for_another_one_counts_towards_the_limit(node, tmp_path):
+    """slurmd drains the node of a prolog or epilog that takes longer than it allows: the limit of all and a minute."""
+    node.script("epilog", "50-hangs", "#!/bin/sh\nsleep 600\n")
+    node.script("epilog", "60-next", f"#!/bin/sh\ntouch {tmp_path}/next\n")
+    began = time.monotonic()
+    with jobs.Registry(str(node.state)).lock("epilog-12", 1) as held:
+        assert held
+        assert node.run("epilog").returncode == 0
+    # 4 s in all, and what it takes to end a script.
+    assert time.monotonic() - began < 4 + 3
+    assert "took the 4 s that all have together" in node.bugs()["epilog/50-hangs"]["last"]
+    assert not (tmp_path / "next").exists()
+
+
+@pytest.mark.parametrize("context", ["prolog", "epilog"])
+def test_where_there_is_no_room_scripts_run_all_the_same(node, tmp_path, context):
+    # Nothing can be made below a file, as nothing can be made on a full disk.
+    node.state.write_text("")
+    node.script(context, "50-mine", f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    assert node.run(context).returncode == 0
+    assert (tmp_path / "ran").exists()
+    node.script(context, "60-check", "#!/bin/sh\necho 'node: broken'\nexit 86\n")
+    assert node.run(context).returncode == hooks.NODE
+
+
+def test_what_a_script_says_is_kept_where_users_cannot_fill_the_disk(node):
+    node.script("prolog", "50-where", '#!/bin/sh\necho "node: $(readlink /proc/$$/fd/1)"\nexit 86\n')
+    said = hooks.run(str(node.state.parent / "prolog.d" / "50-where"), {"PATH": hooks.PATH}, 5, str(node.state.parent))
+    assert said.why.startswith(str(node.state.parent))
+
+
 def test_a_log_line_is_one_line_whatever_a_script_prints():
     text = hooks.line("prolog", "12", hooks.Outcome("50-x", "bug", 'a\n"b"\x1b[31m' + "x" * 1000))
     assert "\n" not in text and "\x1b" not in text and len(text) < 600

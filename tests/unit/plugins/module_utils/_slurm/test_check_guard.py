@@ -241,6 +241,9 @@ def test_a_private_tmp_comes_and_goes_on_empty_nodes_only():
             "slurm_config_private_tmp" in text for text in found.values()
         )
     assert guard.threatened(private, private) == {}
+    renamed = {"slurm.conf": f"NamespaceType=namespace/tmpfs\n{CONF}"}
+    assert "from job_container/tmpfs to namespace/tmpfs" in guard.threatened(private, renamed)["gpu1"]
+    assert guard.threatened(renamed, renamed) == {}
 
 
 def test_a_refusal_names_some_nodes_and_counts_the_others():

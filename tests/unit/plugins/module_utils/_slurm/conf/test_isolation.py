@@ -65,6 +65,13 @@ def test_private_tmp_by_release(spec, definitions):
     assert read.option(old["slurm.conf"], "JobContainerType") == "job_container/tmpfs"
     assert "Dirs" not in old["job_container.conf"]
     assert "BasePath=/var/spool/slurm-tmp\nDirs=/tmp,/dev/shm\n" in new["job_container.conf"]
+    assert read.option(new["slurm.conf"], "NamespaceType") is None
+    newest = made(spec, definitions, V2511)
+    assert read.option(newest["slurm.conf"], "NamespaceType") == "namespace/tmpfs"
+    assert read.option(newest["slurm.conf"], "JobContainerType") is None
+    assert newest["job_container.conf"] == new["job_container.conf"]
+    off = made(spec, definitions, V2511, private_tmp=False)
+    assert read.option(off["slurm.conf"], "NamespaceType") is None
     off = made(spec, definitions, private_tmp=False)
     assert "job_container.conf" not in off
     assert read.option(off["slurm.conf"], "JobContainerType") is None
@@ -80,7 +87,7 @@ def test_private_tmp_by_release(spec, definitions):
         (V2411, {"private_tmp_dir": ""}, "absolute path"),
         (V2411, {"private_tmp_dirs": ["tmp"]}, "no absolute path"),
         (V2205, {"private_tmp_dirs": ["/tmp", "/var/tmp"]}, "no other choice"),
-        (V2511, {}, "namespace/tmpfs"),
+        (V2511, {"private_tmp_dir": "/tmp"}, "lies in /tmp"),
     ],
 )
 def test_what_slurmd_would_not_start_with_is_refused(spec, definitions, version, wrong, says):
