@@ -48,10 +48,15 @@ def firewall_admins(given: t.Mapping[str, t.Any]) -> list[str]:
     return spec.admins(spec.parse(_plain(given)))
 
 
+def firewall_unbound(users: t.Sequence[t.Mapping[str, t.Any]], ranges: t.Sequence[str]) -> list[str]:
+    return spec.unbound(_plain(users), _plain(ranges))
+
+
 class FilterModule:
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {
             "firewall_addresses": _clear(firewall_addresses),
             "firewall_admins": _clear(firewall_admins),
             "firewall_rules": _clear(firewall_rules),
+            "firewall_unbound": _clear(firewall_unbound),
         }

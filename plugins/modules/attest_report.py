@@ -37,7 +37,7 @@ options:
         description: Inventory name.
         type: str
       kind:
-        description: V(login), V(reserved), V(compute) or V(controller).
+        description: V(login), V(reserved), V(compute), V(closed) or V(controller).
         type: str
       answers:
         description: As M(gpuops.tenancy.attest_run) returns them.

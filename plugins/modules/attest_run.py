@@ -38,9 +38,9 @@ options:
     type: str
     required: true
   kind:
-    description: Whether this is a login node, a compute node that is reserved for attest, or another compute node.
+    description: Whether this is a login node, a compute node that is reserved for attest, one that takes no jobs just now, or another one.
     type: str
-    choices: [login, reserved, compute]
+    choices: [login, reserved, compute, closed]
     required: true
   node:
     description: Slurm's name of this compute node.
@@ -126,7 +126,7 @@ def argument_spec():
     return {
         "program": {"type": "str", "required": True},
         "run_id": {"type": "str", "required": True},
-        "kind": {"type": "str", "choices": ["login", "reserved", "compute"], "required": True},
+        "kind": {"type": "str", "choices": ["login", "reserved", "compute", "closed"], "required": True},
         "node": {"type": "str", "default": ""},
         "partition": {"type": "str", "default": ""},
         "runs": {

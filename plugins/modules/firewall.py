@@ -179,13 +179,15 @@ def apply(module: AnsibleModule, machine: host.Host, seen: plan.Seen, wanted: pl
     if not plan.unconfirmed(seen, wanted):
         return
     _files.write(host.PENDING, wanted.rules)
-    if seen.main == wanted.main:
-        if not seen.waiting or not machine.armed():
-            machine.await_confirmation(module.params["timeout"], timer=False)
-        return
-    machine.check(host.PENDING)
     # The rules of a run that nobody confirmed are no way back: keep the one from before them.
     kept = host.read(host.WAY_BACK) if seen.waiting and machine.armed() else None
+    if seen.main == wanted.main:
+        if kept is not None:
+            # The timer of that run may end before this one comes to its confirmation: the time begins anew.
+            machine.arm(seen.main, module.params["timeout"], kept)
+        machine.await_confirmation(module.params["timeout"], timer=kept is not None)
+        return
+    machine.check(host.PENDING)
     machine.arm(seen.main, module.params["timeout"], kept)
     done.append(f"systemd-run --on-active={module.params['timeout']} nft -f {host.WAY_BACK}")
     machine.await_confirmation(module.params["timeout"], timer=True)

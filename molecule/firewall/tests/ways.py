@@ -115,6 +115,7 @@ def restart(host: str) -> None:
 
 __all__ = [
     "DENIED",
+    "PROBE",
     "REACHED",
     "ROLE",
     "at",

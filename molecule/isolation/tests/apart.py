@@ -32,7 +32,15 @@ SETTINGS = {
     "slurm_compute_clean_timeout": 5,
     # A container does not come back by itself.
     "slurm_compute_scrub_reboot": False,
+    "slurm_compute_scrub_directories": ["/local"],
+    "firewall_mode": "enforce",
+    "firewall_management": [
+        "{{ hostvars['ctl'].tenancy_address_management | regex_replace('[.][0-9]+$', '.0/24') }}",
+        "{{ hostvars['ctl'].tenancy_address_management_6 | regex_replace('::.*$', '::/64') }}",
+    ],
 }
+# One that needs no cron, which fires once a minute.
+QUICK = {"reassign_probes": ["node-login"]}
 
 
 def start(name: str, *args: str, owners: dict | None = None, **more):
@@ -92,6 +100,11 @@ def node(name: str) -> dict[str, str]:
     return dict(
         word.split("=", 1) for word in said("ctl", "scontrol", "-o", "show", "node", name).split() if "=" in word
     )
+
+
+def neighbours(one: str, other: str) -> bool:
+    """Whether a job on one node could reach a job on the other. Nobody listens there: refused is reached."""
+    return on(one, "timeout", "2", "bash", "-c", f"exec 3<>/dev/tcp/{other}/29500").returncode != 124
 
 
 def idle(*names: str) -> None:

@@ -10,9 +10,11 @@ import pytest
 from apart import (
     OWN,
     OWNERS,
+    QUICK,
     cancel,
     good,
     idle,
+    neighbours,
     node,
     on,
     run,
@@ -51,6 +53,17 @@ def test_the_owner_is_in_slurm():
     assert node("gpu1")["AvailableFeatures"] == "(null)"
 
 
+def test_the_owner_is_in_the_firewall():
+    assert neighbours("gpu2", "gpu3") and neighbours("gpu3", "gpu2")
+    assert not neighbours("gpu1", "gpu2") and not neighbours("gpu2", "gpu1")
+
+
+def test_the_firewall_alone_does_not_change_a_nodes_neighbours():
+    done = run("site.yml", "--tags", "firewall", owners=AFTER)
+    assert done.returncode != 0 and "gpu2: of another owner in Slurm" in " ".join(done.output.split())
+    assert not neighbours("gpu1", "gpu2")
+
+
 def test_site_does_not_hand_a_node_over(tmp_path):
     before = said("ctl", "cat", "/etc/slurm/slurm.conf")
     done = run("site.yml", owners=AFTER)
@@ -83,7 +96,19 @@ def test_the_last_node_of_a_tenant_is_not_taken():
     assert node("gpu2")["State"] == node("gpu3")["State"] == "IDLE"
 
 
+TRACES = {
+    "/var/spool/cron/crontabs/frank": "frank",
+    "/var/spool/cron/atjobs/a00001019": "frank",
+    "/local/frank/deep/of-frank": "frank",
+    # Root's, with the user's name.
+    "/var/lib/systemd/linger/frank": "root",
+}
+
+
 def leave_traces() -> int:
+    for path, owner in TRACES.items():
+        said("gpu2", "sh", "-c", f"mkdir -p $(dirname {path}) && touch {path} && chown {owner} {path}")
+    said("gpu2", "chown", "-R", "frank", "/local/frank")
     said("gpu2", "runuser", "-u", "frank", "--", "touch", "/var/tmp/of-frank", "/dev/shm/of-frank")
     said("gpu2", "systemd-run", "--quiet", "--unit=of-frank", "--uid=frank", "--", "sleep", "9999")
     return int(said("gpu2", "systemctl", "show", "-P", "MainPID", "of-frank"))
@@ -109,10 +134,20 @@ def test_a_node_changes_hands_when_it_is_empty_and_scrubbed_and_not_before():
         assert done.killed, done.output[-2000:]
         wait_for(lambda: on("ctl", "scontrol", "ping").returncode == 0, 60)
         assert "DRAIN" in node("gpu2")["State"]
-    good(run("reassign_nodes.yml", *ARGS, owners=AFTER))
+    assert not neighbours("gpu1", "gpu2")
+    # What attest finds open keeps it closed, too.
+    said("gpu2", "cp", "-p", "/etc/pam.d/sshd", "/root/pam.kept")
+    said("gpu2", "sed", "-i", "s/^account.*pam_slurm_adopt.so.*/account required pam_permit.so/", "/etc/pam.d/sshd")
+    done = run("reassign_nodes.yml", *ARGS, owners=AFTER, settings=QUICK)
+    said("gpu2", "mv", "/root/pam.kept", "/etc/pam.d/sshd")
+    assert done.returncode != 0 and "FAIL node-login" in done.output, done.output[-3000:]
+    assert "DRAIN" in node("gpu2")["State"] and node("gpu2")["AvailableFeatures"] == "(null)"
+    good(run("reassign_nodes.yml", *ARGS, owners=AFTER, settings=QUICK))
     idle("gpu2")
-    assert node("gpu2")["AvailableFeatures"] == "(null)"
-    assert said("gpu2", "find", "/var/tmp", "/tmp", "/dev/shm", "-user", "frank") == ""
+    assert neighbours("gpu1", "gpu2") and neighbours("gpu2", "gpu1")
+    assert not neighbours("gpu3", "gpu2") and not neighbours("gpu2", "gpu3")
+    assert said("gpu2", "find", "/var/tmp", "/tmp", "/dev/shm", "/local", "-user", "frank") == ""
+    assert [path for path in TRACES if on("gpu2", "test", "-e", path).returncode == 0] == []
     bob = submit("bob", "-w", "gpu2", script="exit 0")
     wait_state(bob, "COMPLETED")
     assert try_submit("frank", "-p", OWN, "-w", "gpu2").returncode != 0
@@ -121,7 +156,7 @@ def test_a_node_changes_hands_when_it_is_empty_and_scrubbed_and_not_before():
 
 
 def test_and_back():
-    good(run("reassign_nodes.yml", *ARGS, owners=OWNERS))
+    good(run("reassign_nodes.yml", *ARGS, owners=OWNERS, settings=QUICK))
     idle("gpu2")
     assert node("gpu2")["AvailableFeatures"] == f"owner-{OWN}"
     assert try_submit("bob", "-w", "gpu2").returncode != 0

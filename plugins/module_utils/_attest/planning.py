@@ -9,13 +9,15 @@ import typing as t
 from . import api
 
 # A host is a login node, a compute node that attest has reserved, or another compute node.
-KINDS = ("login", "reserved", "compute", "controller")
+# One that is closed takes no jobs just now.
+KINDS = ("login", "reserved", "compute", "closed", "controller")
 OF_KIND = {
     "login": ("login",),
     "compute": ("ssh", "cron", "at", "user-manager", "service", "job", "container", "ssh-job"),
     "controller": ("controller",),
 }
 OF_KIND["reserved"] = OF_KIND["compute"]
+OF_KIND["closed"] = tuple(context for context in OF_KIND["compute"] if context not in api.IN_JOB)
 NEEDS_RESERVED = "runs only on nodes that attest has reserved"
 
 

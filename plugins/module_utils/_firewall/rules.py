@@ -30,6 +30,9 @@ PING = "meta l4proto 1 icmp type 8 limit rate 50/second burst 50 packets accept"
 PING6 = "meta l4proto 58 icmpv6 type 128 limit rate 50/second burst 50 packets accept"
 DHCP = "meta nfproto ipv4 udp sport 67 udp dport 68 accept"
 DHCP6 = "ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept"
+NUMBERS = {"tcp": 6, "udp": 17}
+# What containers and virtual machines are plugged into, whatever the engine calls it.
+INSIDE = '{ "bridge", "veth" }'
 
 
 def render(spec: Spec, host: str) -> str:
@@ -129,16 +132,37 @@ class _Host:
         policy = "drop" if self.spec.mode == "enforce" else "accept"
         rules = ['iifname "lo" accept', "ct state established,related accept"]
         rules += [ICMP, ICMP6, NEIGHBOURS, LISTENERS, PING, PING6, DHCP, DHCP6]
-        for row in self.spec.rows:
-            if not set(row.on) & set(self.roles):
-                continue
-            for family in FAMILIES:
-                for source in self._sources(row, family):
-                    for protocol in row.protocols:
-                        rules.append(
-                            f"{source} {protocol} dport {{ {', '.join(row.ports)} }} {self._count(f'in_{row.name}')} accept"
-                        )
+        for row, source, protocol in self._admitted():
+            ports = f"{protocol} dport {{ {', '.join(row.ports)} }}"
+            rules.append(f"{source} {ports} {self._count(f'in_{row.name}')} accept")
         return _chain("input", f"type filter hook input priority 0; policy {policy};", [*rules, "goto denied_in"])
+
+    def _admitted(self) -> t.Iterator[tuple[matrix.Row, str, str]]:
+        """Each row of the matrix that holds for this host, with each of its sources and protocols."""
+        for row in self.spec.rows:
+            if set(row.on) & set(self.roles):
+                for family in FAMILIES:
+                    for source in self._sources(row, family):
+                        for protocol in row.protocols:
+                            yield row, source, protocol
+
+    def _forward(self) -> list[str]:
+        """From and to containers behind a bridge. A port that one publishes is as open as if the host had it itself."""
+        rules = ["ct state established,related accept"]
+        for row, source, protocol in self._admitted():
+            # One rule a port: nft shows a set of them in a way that it does not read.
+            rules += [
+                f"ct status dnat {source} meta l4proto {NUMBERS[protocol]} ct original proto-dst {port} "
+                f"{self._count(f'in_{row.name}')} accept"
+                for port in row.ports
+            ]
+        # The interface that a packet comes from does not tell: it is a bridge, too, where the node is plugged into one.
+        known = [f"{family[1]} saddr @members_{family[0]}" for family in FAMILIES]
+        self.sets.setdefault("members", self.known["members"])
+        rules += [f"{sign} meta oifkind {INSIDE} goto denied_in" for sign in ("ct status dnat", *known)]
+        # Nothing says whose a container is, so it is a user's.
+        rules += [f"meta iifkind {INSIDE} jump egress", f"meta oifkind {INSIDE} goto denied_in", "jump egress"]
+        return _chain("forward", "type filter hook forward priority 0; policy accept;", rules)
 
     def _denied(self, way: str, verdict: str) -> list[list[str]]:
         log = f'log prefix "tenancy {"denied" if self.spec.mode == "enforce" else "would deny"} {way}: "'
@@ -183,14 +207,7 @@ class _Host:
             output.append(f"{self._users()} jump egress")
         chains = [_chain("output", "type filter hook output priority 0; policy accept;", output)]
         if "compute" in self.roles:
-            # Containers behind a bridge: nothing says whose they are, so they are a user's.
-            chains.append(
-                _chain(
-                    "forward",
-                    "type filter hook forward priority 0; policy accept;",
-                    ["ct state established,related accept", "jump egress"],
-                )
-            )
+            chains.append(self._forward())
         reject = "reject with icmpx type admin-prohibited"
         return [*chains, _chain("egress", "", self._egress(whole)), *self._denied("out", reject)]
 
@@ -206,7 +223,12 @@ class _Host:
                 for match in self._to(target):
                     for protocol in row.protocols:
                         rules.append(f"{match} {protocol} dport {{ {', '.join(row.ports)} }} accept")
-        rules += [f"{match} accept" for match in self._to("storage")]
+        for match in self._to("storage"):
+            if self.spec.storage_ports:
+                ports = f"dport {{ {', '.join(self.spec.storage_ports)} }}"
+                rules += [f"{match} {protocol} {ports} accept" for protocol in NUMBERS]
+            else:
+                rules.append(f"{match} accept")
         for one in self._exceptions():
             for match in self._to(f"to_{one.name}"):
                 for protocol in one.protocols if one.ports else [""]:

@@ -62,6 +62,7 @@ class Spec:
     exceptions: tuple[Opening, ...]
     uids: tuple[str, ...]
     log_group: int | None
+    storage_ports: tuple[str, ...] = ()  # none: all
 
     def host_roles(self, host: str) -> tuple[str, ...]:
         return tuple(role for role in matrix.ROLES if host in self.roles[role])
@@ -111,17 +112,30 @@ def parse(given: t.Mapping[str, t.Any]) -> Spec:
             "firewall_management is empty, so nobody could log in; name the networks that operators and this controller "
             "come from"
         )
-    ports = attempt(_ports_of, given.get("ports") or {})
-    rows, row_networks = attempt(_rows, given, ports or dict(matrix.PORTS)) or ((), {})
+    numbers = attempt(_ports_of, given.get("ports") or {})
+    rows, row_networks = attempt(_rows, given, numbers or dict(matrix.PORTS)) or ((), {})
     exceptions = attempt(_exceptions, "firewall_egress_exceptions", given.get("egress_exceptions"))
     groups = attempt(_groups, given, roles["compute"], [one.name for one in exceptions])
     login_policy = attempt(_policy, "firewall_egress_login", given.get("egress_login"))
     uids = attempt(_uids, given.get("user_uids"))
     log_group = attempt(_log_group, given.get("log_group"))
+    storage_ports = attempt(ports, "firewall_storage_ports", given.get("storage_ports") or [])
     if problems:
         raise FirewallError("\n".join(dict.fromkeys(problems)))
     return Spec(
-        mode, own, roles, networks, zone_hosts, groups, rows, row_networks, login_policy, exceptions, uids, log_group
+        mode,
+        own,
+        roles,
+        networks,
+        zone_hosts,
+        groups,
+        rows,
+        row_networks,
+        login_policy,
+        exceptions,
+        uids,
+        log_group,
+        storage_ports,
     )
 
 
@@ -244,24 +258,43 @@ def _policy(where: str, given: t.Any) -> str:
 
 
 def _groups(given: t.Mapping[str, t.Any], compute: t.Sequence[str], taken: t.Sequence[str]) -> tuple[Group, ...]:
-    """The site's groups, and the nodes that are in none as one more: the shared ones."""
+    """One for each tenant with nodes of its own, those of the site, and the nodes that are in none: the shared ones."""
     shared = _policy("firewall_egress", given.get("egress"))
+    owners = {host: given.get("owners", {}).get(host) or "" for host in compute}
     groups: list[Group] = []
     for one in given.get("node_groups") or []:
         name = _named("firewall_node_groups", one, [group.name for group in groups] + ["shared"])
         where = f"firewall_node_groups.{name}"
-        hosts = tuple(dict.fromkeys(one.get("hosts") or []))
+        hosts = [*(one.get("hosts") or []), *(host for host in compute if owners[host] == name)]
         for host in hosts:
             if host not in compute:
                 raise FirewallError(f"{where}: {host} is no compute node")
+            if owners[host] not in ("", name):
+                raise FirewallError(
+                    f"{where}: {host} is {owners[host]}'s (slurm_compute_owner), so it is in that group; take it out"
+                )
             for other in groups:
                 if host in other.hosts:
                     raise FirewallError(f"{where}: {host} is in {other.name} already; a node belongs to one group")
         policy = _policy(f"{where}.egress", one.get("egress") or shared)
         exceptions = _exceptions(f"{where}.egress_exceptions", one.get("egress_exceptions"), taken)
-        groups.append(Group(name, hosts, policy, exceptions, bool(one.get("whole_node"))))
+        groups.append(Group(name, tuple(dict.fromkeys(hosts)), policy, exceptions, bool(one.get("whole_node"))))
     placed = {host for group in groups for host in group.hosts}
-    return (*groups, Group("shared", tuple(host for host in compute if host not in placed), shared))
+    rest: dict[str, list[str]] = {"": []}
+    for host in compute:
+        if host not in placed:
+            rest.setdefault(owners[host], []).append(host)
+    return (*groups, *(Group(owner or "shared", tuple(hosts), shared) for owner, hosts in rest.items()))
+
+
+def unbound(users: t.Iterable[t.Mapping[str, t.Any]], given: t.Any) -> list[str]:
+    """Users whose numbers lie in none of the ranges, as text."""
+    ranges = [tuple(map(int, one.split("-"))) for one in _uids(given)]
+    return [
+        f"{user['name']} ({user['uid']})"
+        for user in users
+        if not any(first <= int(user["uid"]) <= last for first, last in ranges)
+    ]
 
 
 def _uids(given: t.Any) -> tuple[str, ...]:
@@ -272,7 +305,7 @@ def _uids(given: t.Any) -> tuple[str, ...]:
             raise FirewallError(f"firewall_user_uids: {one!r}; write FIRST-LAST, above 0 and up to 4294967294")
         found.append(f"{int(match[1])}-{int(match[2])}")
     if not found:
-        raise FirewallError("firewall_user_uids is empty; give the numbers of tenants' users, for example 10000-59999")
+        raise FirewallError("firewall_user_uids is empty; give the numbers of tenants' users, for example 1000-61183")
     return tuple(found)
 
 

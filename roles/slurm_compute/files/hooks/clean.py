@@ -27,6 +27,9 @@ PROC = "/proc"
 # systemd's services of changing users, nobody, and what no account may have.
 NOBODYS = range(61184, 65536)
 MQUEUE = "/dev/mqueue"
+# What would start something of a user's by and by: crontabs, at jobs, services of users who are not logged in.
+SPOOLS = ("/var/spool/cron", "/var/spool/at")
+LINGER = "/var/lib/systemd/linger"
 
 
 def subordinate(text: str, user: pwd.struct_passwd) -> list[range]:
@@ -136,8 +139,11 @@ class Cleaner:
         gone = leftovers.remove_sysv(PROC, self.owns)
         if gone:
             self.report.append(f"{len(gone)} System V objects removed")
-        deadline = time.monotonic() + self.config["patience"]
-        for directory in [MQUEUE, *self.config["directories"]]:
+        self.files([MQUEUE, *self.config["directories"]], self.config["patience"])
+
+    def files(self, directories: t.Iterable[str], patience: float) -> None:
+        deadline = time.monotonic() + patience
+        for directory in directories:
             count, done = leftovers.remove_files(directory, self.owns, deadline)
             if count:
                 self.report.append(f"{count} entries of {directory} removed")
@@ -181,10 +187,34 @@ def scrub(config: t.Mapping[str, t.Any]) -> Cleaner:
     if alive:
         cleaner.broken.append("jobs are still here: " + ", ".join(str(one) for one in sorted(alive)))
         return cleaner
+    # First what would start them again.
+    cleaner.files(SPOOLS, config["patience"])
+    for path in lingering(config, cleaner.owns):
+        os.unlink(path)
+        cleaner.report.append(f"{path} removed")
     cleaner.processes(set(), all_of_them=True)
     cleaner.gpus(set())
     cleaner.objects()
+    cleaner.files(config["scrub_directories"], config["scrub_patience"])
     return cleaner
+
+
+def lingering(config: t.Mapping[str, t.Any], owns: t.Callable[[int], bool]) -> list[str]:
+    """systemd's marks of users whose services run without a login. They are root's files, with the users' names."""
+    found = []
+    try:
+        names = sorted(os.listdir(LINGER))
+    except FileNotFoundError:
+        return []
+    for name in names:
+        try:
+            users = owns(pwd.getpwnam(name).pw_uid)
+        except KeyError:
+            # As with a number that nobody has (any more).
+            users = name not in config["exempt_users"]
+        if users:
+            found.append(os.path.join(LINGER, name))
+    return found
 
 
 def left(config: t.Mapping[str, t.Any]) -> list[str]:
@@ -196,8 +226,9 @@ def left(config: t.Mapping[str, t.Any]) -> list[str]:
         if one.belongs_to(owns) and one.state not in "ZX"
     ]
     found += leftovers.remove_sysv(PROC, owns, dry=True)
-    deadline = time.monotonic() + config["patience"]
-    for directory in [MQUEUE, *config["directories"]]:
+    found += lingering(config, owns)
+    deadline = time.monotonic() + config["scrub_patience"]
+    for directory in [MQUEUE, *config["directories"], *SPOOLS, *config["scrub_directories"]]:
         count, done = leftovers.remove_files(directory, owns, deadline, dry=True)
         if count or not done:
             found.append(f"{count} entries of {directory}" + ("" if done else ", and more"))

@@ -207,6 +207,16 @@ def test_rules_that_were_not_confirmed_are_no_way_back(world):
     assert in_force(world) == "old"
 
 
+def test_a_run_behind_one_that_was_killed_has_its_own_time(world):
+    converge(world, "old")
+    load(world, "new")
+    world.timer = 1
+    assert load(world, "new")["confirm"]
+    assert world.timer == 60
+    world.time_is_up()
+    assert in_force(world) == "old"
+
+
 def test_the_first_rules_deny_nothing_for_a_moment(world):
     seen = []
     original = world.load

@@ -24,6 +24,8 @@ SITE = {
     "monitoring": ["10.5.0.0/24", "fd29:5::/64"],
     "monitoring_hosts": [],
     "storage": ["10.8.0.0/24"],
+    "storage_ports": [],
+    "owners": {"gpu1": "", "gpu2": "", "gpu3": ""},
     "node_groups": [],
     "ports": {},
     "rows_off": [],
@@ -32,7 +34,7 @@ SITE = {
     "egress": "deny",
     "egress_login": "log",
     "egress_exceptions": [],
-    "user_uids": ["10000-59999", "65536-4294967294"],
+    "user_uids": ["1000-61183", "65536-4294967294"],
     "log_group": 5,
 }
 

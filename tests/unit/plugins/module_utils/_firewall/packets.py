@@ -23,6 +23,11 @@ class Packet:
     protocol: str = "tcp"
     uid: int | None = None
     version: int = 4
+    # Kinds of the interfaces that it is forwarded from and to. A network card has none.
+    comes: str = ""
+    leaves: str = ""
+    # The port that it was sent to, before it was turned to a container's.
+    published: int | None = None
 
 
 class Rules:
@@ -79,9 +84,16 @@ class Rules:
                 if packet.uid is None or inside == negated:
                     return None
             elif word == "ct":
-                if words[1] != "new":
+                if not self._tracked(words, packet):
                     return None
-                del words[:2]
+            elif word == "meta" and words[0] in ("iifkind", "oifkind"):
+                kind = packet.comes if words.pop(0) == "iifkind" else packet.leaves
+                if not self._named(words, kind):
+                    return None
+            elif word == "meta" and words[:2] in (["l4proto", "6"], ["l4proto", "17"]):
+                words.pop(0)
+                if (words.pop(0) == "6") != (packet.protocol == "tcp"):
+                    return None
             elif word == "meta" or word in ("iifname", "oifname"):
                 # l4proto of ICMP, loopback, DHCP: none of the packets here.
                 return None
@@ -96,6 +108,23 @@ class Rules:
             else:
                 raise AssertionError(f"not understood: {word} in {rule}")
         return None
+
+    @staticmethod
+    def _tracked(words: list[str], packet: Packet) -> bool:
+        what, value = words.pop(0), words.pop(0)
+        if (what, value) == ("original", "proto-dst"):
+            first, _dash, last = words.pop(0).partition("-")
+            return packet.published is not None and int(first) <= packet.published <= int(last or first)
+        if (what, value) == ("status", "dnat"):
+            return packet.published is not None
+        return (what, value) == ("state", "new")
+
+    @staticmethod
+    def _named(words: list[str], value: str) -> bool:
+        inside = words[1 : words.index("}")]
+        del words[: words.index("}") + 1]
+        # A rule that asks for the kind of an interface without one does not match, whatever it asks.
+        return f'"{value}"' in [one.rstrip(",") for one in inside]
 
     def _address(self, family: str, address: str, words: list[str]) -> bool:
         negated = words[0] == "!="

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import pathlib
 import sys
 
 import pytest
+import yaml
 from ansible_collections.gpuops.tenancy.plugins.module_utils._firewall import matrix, rules, spec
 from ansible_collections.gpuops.tenancy.plugins.module_utils._firewall.values import FirewallError
 
@@ -90,8 +92,17 @@ def test_a_node_is_no_operator_though_its_address_lies_in_their_network(site):
     assert made(site, "ctl").verdict("input", packet) == "accept"
 
 
-def test_jobs_of_one_group_do_not_reach_the_nodes_of_another(site):
-    site["node_groups"] = [{"name": "tenant-foo", "hosts": ["gpu3"]}]
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"node_groups": [{"name": "tenant-foo", "hosts": ["gpu3"]}]},
+        {"owners": {"gpu3": "tenant-foo"}},
+        {"owners": {"gpu3": "tenant-foo"}, "node_groups": [{"name": "tenant-foo", "hosts": ["gpu3"]}]},
+        {"owners": {"gpu3": "tenant-foo"}, "node_groups": [{"name": "tenant-foo", "egress": "allow"}]},
+    ],
+)
+def test_jobs_of_one_group_do_not_reach_the_nodes_of_another(site, change):
+    site.update(change)
     for port in (29500, 40000, 60500):
         assert reaches(site, "gpu1", "gpu2", port)
         assert not reaches(site, "gpu1", "gpu3", port)
@@ -99,6 +110,90 @@ def test_jobs_of_one_group_do_not_reach_the_nodes_of_another(site):
         assert made(site, "gpu1").verdict("output", Packet(target=address("gpu3"), port=port, uid=ALICE)) == "reject"
     # Messages of Slurm still go from node to node.
     assert reaches(site, "gpu1", "gpu3", 6818)
+
+
+def test_a_node_that_changes_hands_changes_its_group(site):
+    site["owners"] = {"gpu2": "tenant-own", "gpu3": "tenant-own"}
+    assert reaches(site, "gpu2", "gpu3", 29500)
+    assert not reaches(site, "gpu1", "gpu2", 29500)
+    site["owners"] = {"gpu3": "tenant-own"}
+    assert not reaches(site, "gpu2", "gpu3", 29500)
+    assert not reaches(site, "gpu3", "gpu2", 29500)
+    assert reaches(site, "gpu1", "gpu2", 29500)
+
+
+def test_what_holds_for_a_group_follows_its_owner(site):
+    site["owners"] = {"gpu3": "tenant-own"}
+    site["node_groups"] = [{"name": "tenant-own", "egress": "allow"}, {"name": "tenant-foo", "whole_node": True}]
+    outside = Packet(target="203.0.113.7", port=443, uid=ALICE)
+    assert made(site, "gpu3").verdict("output", outside) == "accept"
+    assert made(site, "gpu1").verdict("output", outside) == "reject"
+    # Nodes without an owner may be a group, too, beside those of an owner.
+    site["node_groups"][0]["hosts"] = ["gpu1"]
+    assert made(site, "gpu1").verdict("output", outside) == "accept"
+    assert reaches(site, "gpu1", "gpu3", 29500)
+
+
+# A node may be plugged into a bridge itself.
+@pytest.mark.parametrize("comes", ["", "bridge"])
+@pytest.mark.parametrize("policy", ["deny", "log", "allow"])
+def test_what_a_container_publishes_is_open_to_those_whom_the_matrix_lets_in(site, policy, comes):
+    site["egress"] = policy
+    site["rows_extra"] = [{"name": "web", "to": ["compute"], "from": ["10.7.0.0/24", "login"], "ports": ["8080-8090"]}]
+    node = made(site, "gpu1")
+
+    def sent(source, published, **more):
+        packet = Packet(source=source, target="172.17.0.2", port=80, published=published, leaves="bridge", comes=comes)
+        return node.verdict("forward", dataclasses.replace(packet, **more))
+
+    assert sent("203.0.113.7", 8080) == "drop"
+    assert sent("10.7.0.9", 8080) == "accept"
+    assert sent(address("login"), 8085) == "accept"
+    assert sent("10.7.0.9", 8091) == "drop"
+    assert sent("10.7.0.9", 8080, protocol="udp") == "drop"
+    # To the container's own address, by somebody who knows the way.
+    assert sent(address("gpu2"), None, port=8080) == "drop"
+    if not comes:
+        assert sent("10.7.0.9", None, port=8080) == "drop"
+    assert sent("10.5.0.9", 9400) == "accept"
+    assert sent("fd29:5::9", 9400, target="fd00:17::2", version=6) == "accept"
+    assert sent("2001:db8::7", 9400, target="fd00:17::2", version=6) == "drop"
+    assert sent(address("gpu2"), 29500) == "accept"
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("deny", "reject"), ("log", "accept"), ("allow", "accept")])
+def test_a_container_opens_what_a_user_may(site, policy, expected):
+    site["egress"] = policy
+    node = made(site, "gpu1")
+    leaves = Packet(source="172.17.0.2", target="203.0.113.7", port=443, comes="bridge")
+    assert node.verdict("forward", leaves) == expected
+    assert node.verdict("forward", dataclasses.replace(leaves, leaves="bridge")) == expected
+    assert node.verdict("forward", dataclasses.replace(leaves, target="10.0.0.99")) == "reject"
+    assert node.verdict("forward", dataclasses.replace(leaves, target=address("ctl"), port=6817)) == "accept"
+
+
+def test_the_ports_of_file_servers(site):
+    site["storage_ports"] = ["2049"]
+    node = made(site, "gpu1")
+    for protocol in ("tcp", "udp"):
+        packet = Packet(target="10.8.0.1", port=2049, uid=ALICE, protocol=protocol)
+        assert node.verdict("output", packet) == "accept"
+        assert node.verdict("output", dataclasses.replace(packet, port=443)) == "reject"
+
+
+@pytest.mark.parametrize(
+    ("uid", "expected"),
+    [(999, "accept"), (1000, "reject"), (60999, "reject"), (61184, "accept"), (65534, "accept"), (65536, "reject")],
+)
+def test_users_of_an_old_cluster_are_bound_and_services_are_not(site, uid, expected):
+    site["user_uids"] = yaml.safe_load((ROOT / "roles/firewall/defaults/main.yml").read_text())["firewall_user_uids"]
+    packet = Packet(target="203.0.113.7", port=443, uid=uid)
+    assert made(site, "gpu1").verdict("output", packet) == expected
+
+
+def test_users_whom_no_rule_binds_are_named():
+    users = [{"name": name, "uid": uid} for name, uid in (("a", 999), ("b", 1000), ("c", 65534), ("d", 65536))]
+    assert spec.unbound(users, ["1000-61183", "65536-4294967294"]) == ["a (999)", "c (65534)"]
 
 
 def test_report_counts_and_denies_nothing(site):
@@ -149,8 +244,8 @@ def test_a_whole_node_is_bound_with_its_system_but_reaches_the_operators(site):
     assert node.verdict("output", Packet(target="10.0.0.99", port=514, uid=ROOT_USER)) == "accept"
     assert node.verdict("output", Packet(target="10.0.0.99", port=514, uid=ALICE)) == "reject"
     # What a container sends has no owner.
-    assert node.verdict("forward", Packet(target="10.0.0.99", port=514)) == "reject"
-    assert node.verdict("forward", Packet(target="203.0.113.7", port=443)) == "reject"
+    assert node.verdict("forward", Packet("172.17.0.2", "10.0.0.99", 514, comes="bridge")) == "reject"
+    assert node.verdict("forward", Packet("172.17.0.2", "203.0.113.7", 443, comes="bridge")) == "reject"
 
 
 def test_servers_have_no_users_to_bind(site):
@@ -219,6 +314,8 @@ def test_ports_of_the_site(site):
         ({"user_uids": ["0-4294967294"]}, "write FIRST-LAST"),
         ({"log_group": "five"}, "write a number"),
         ({"management_hosts": ["bastion"]}, "bastion is no host of the cluster"),
+        ({"owners": {"gpu1": "b"}, "node_groups": [{"name": "a", "hosts": ["gpu1"]}]}, "gpu1 is b's"),
+        ({"storage_ports": ["nfs"]}, "firewall_storage_ports: 'nfs' is no port"),
     ],
 )
 def test_what_is_wrong_is_said_before_any_rule_is_made(site, change, words):
