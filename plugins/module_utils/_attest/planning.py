@@ -11,7 +11,8 @@ from . import api
 # A host is a login node, a compute node that attest has reserved, or another compute node.
 KINDS = ("login", "reserved", "compute", "controller")
 OF_KIND = {
-    "login": ("login",),
+    # As on a compute node, where these doors are open; what closes them there closes them here.
+    "login": ("login", "cron", "at", "user-manager", "service"),
     "compute": ("ssh", "cron", "at", "user-manager", "service", "job", "container", "ssh-job"),
     "controller": ("controller",),
 }
