@@ -71,7 +71,10 @@ def gpu_control(world):
 @probe(
     "mig-admin",
     "cannot make, destroy or monitor everybody's MIG instances",
-    {**CONTROL, "": "gpu_access: file modes of nvidia-cap1 and nvidia-cap2; slurm_compute: gres.conf lists neither"},
+    {
+        **CONTROL,
+        "": "driver: file modes of nvidia-cap1 and nvidia-cap2, which are root's; slurm_compute: gres.conf lists neither",
+    },
     EVERYWHERE,
     actors=("a", "none"),
 )
@@ -105,7 +108,7 @@ def dri_device(world):
 @probe(
     "make-device",
     "cannot make a device node of its own",
-    "kernel: CAP_MKNOD belongs to the first user namespace; gpu_access leaves users without capabilities",
+    "kernel: CAP_MKNOD belongs to the first user namespace, and users do not have it",
     ("login", *IN_JOB),
 )
 def make_device(world):

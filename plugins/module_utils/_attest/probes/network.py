@@ -162,7 +162,7 @@ def net_slurmrestd(world):
 @probe(
     "container-socket",
     "reaches no container engine's socket",
-    "gpu_access, container engines: sockets are root's; nobody in group docker",
+    "container engines: sockets are root's; nobody in group docker",
     ("login", "job", "cron"),
     actors=("a", "none"),
 )
@@ -187,7 +187,7 @@ def container_socket(world):
 @probe(
     "munge-uid",
     "makes no munge credential for another uid",
-    "munge: the kernel tells munged the peer's uid",
+    "kernel: it tells munged the peer's uid",
     ("login", "job"),
     actors=("a", "none"),
 )
