@@ -50,6 +50,10 @@ options:
     description: Partition of the job; by default the first that the node is in.
     type: str
     default: ''
+  private:
+    description: Why no canary may run a job on this node, such as that it belongs to a tenant. What a job would try is not applicable then.
+    type: str
+    default: ''
   runs:
     description: Which probes run in which context, as whom.
     type: list
@@ -129,6 +133,7 @@ def argument_spec():
         "kind": {"type": "str", "choices": ["login", "reserved", "compute", "closed"], "required": True},
         "node": {"type": "str", "default": ""},
         "partition": {"type": "str", "default": ""},
+        "private": {"type": "str", "default": ""},
         "runs": {
             "type": "list",
             "elements": "dict",

@@ -10,7 +10,7 @@ module: attest_victim
 short_description: Have a canary of another tenant on a node, to be attacked
 description:
   - Starts a process of the canary user with a secret, files, IPC objects and a listening port, in a job or as a service, and
-    on request a job that waits. All of it ends by itself after O(seconds).
+    on request a job that waits. She ends when M(gpuops.tenancy.attest_clean) clears up, and by herself after O(seconds).
 author:
   - gpuops.tenancy contributors (@gpuops)
 extends_documentation_fragment:

@@ -54,6 +54,14 @@ files:
   type: list
   elements: str
   sample: [/dev/nvidia0, /dev/nvidia1]
+gpus:
+  description:
+    - The files of each GPU, in the order in which slurmctld numbers them. Where the order of the lines is not that of the files,
+      both, since either may be what it goes by. Empty where slurmd looks for the GPUs by itself.
+  returned: success
+  type: list
+  elements: list
+  sample: [[[/dev/nvidia0], [/dev/nvidia1]]]
 known:
   description: Whether there is a C(gres.conf). Without one nothing is known, which is not the same as no devices.
   returned: success
@@ -124,15 +132,19 @@ def main() -> None:
     folder = directory(params["path"], params["caches"])
     path = os.path.join(folder, "gres.conf")
     known = os.path.exists(path)
+    gpus: list[list[list[str]]] = []
     try:
         if known:
             text = include.expand(path)
             files = set(read.device_files(text, params["node"]))
+            gpus = [] if detects(text) else read.gpu_numbers(text, params["node"])
             if detects(text):
                 files |= set(ask_slurmd(folder, params["node"], params["search_path"]))
     except ERRORS as exc:
         module.fail_json(msg=str(exc))
-    module.exit_json(changed=False, known=known, path=path, files=sorted(files, key=hostlist.natural))
+    module.exit_json(
+        changed=False, known=known, path=path, gpus=gpus, files=sorted(files, key=hostlist.natural)
+    )
 
 
 if __name__ == "__main__":

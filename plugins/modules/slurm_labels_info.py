@@ -33,6 +33,12 @@ options:
     type: list
     elements: str
     required: true
+  except_comment:
+    description:
+      - Users whose passwd entry has this comment are left out, since they are nobody's, such as the canaries of role
+        P(gpuops.tenancy.attest#role).
+    type: str
+    default: ''
   config_dir:
     description:
       - Directory of the configuration. A host without C(slurm.conf) there has no users to ask for.
@@ -75,6 +81,7 @@ def argument_spec():
     """Options of the module."""
     return {
         "groups": {"type": "list", "elements": "str", "required": True},
+        "except_comment": {"type": "str", "default": ""},
         "config_dir": {"type": "path", "default": "/etc/slurm"},
         "search_path": {"type": "list", "elements": "path", "default": SEARCH_PATH},
     }
@@ -94,7 +101,7 @@ def main():
     params = module.params
     try:
         gids = labels.numbers(params["groups"])
-        found = labels.labels(params["groups"], gids, labels.members_of(users(params)))
+        found = labels.labels(params["groups"], gids, labels.members_of(users(params), params["except_comment"]))
     except (CommandError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(

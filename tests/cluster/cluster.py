@@ -24,11 +24,18 @@ from image import build
 SNAPSHOT = "gpuops-tenancy/snapshot"
 # What systemd, Slurm and nftables need; --privileged is neither needed nor wanted.
 CAPABILITIES = ["SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE", "SYS_NICE", "DAC_READ_SEARCH", "IPC_LOCK", "AUDIT_CONTROL"]
+# Majors that no driver has here, for the further device nodes that molecule/shared/devices.yml makes.
+SPARE = ["234:1", "234:2", "234:33", "234:34", "235:0", "236:0", "237:0"]
 
 
 # A host's systemd and D-Bus take five instances, all of them root's; the kernel's default of 128 ends at four clusters.
 INOTIFY = pathlib.Path("/proc/sys/fs/inotify/max_user_instances")
 INSTANCES = 1024
+
+
+def devices(gpus: int) -> list[str]:
+    """MAJOR:MINOR of what a host with GPUs may open: they themselves, nvidia-modeset, nvidiactl, and the spare ones."""
+    return [f"195:{number}" for number in [*range(gpus), 254, 255]] + SPARE if gpus else []
 
 
 def raise_inotify_limit() -> None:
@@ -190,7 +197,7 @@ class Cluster:
             "--stop-signal",
             "SIGRTMIN+3",
             # One rule for each: on v1, a group below that denies 195:1 does not get past a rule for 195:*.
-            *[f"--device-cgroup-rule=c 195:{number} rwm" for number in range(spec.get("gpus", 0))],
+            *[f"--device-cgroup-rule=c {number} rwm" for number in devices(spec.get("gpus", 0))],
             *(["--publish", f"127.0.0.1:{spec['ssh_port']}:22"] if spec["published"] else []),
             *others,
             # The volume has no name: it goes with its host.

@@ -22,6 +22,7 @@ import yaml
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cluster"))
+import listener
 from converge import play
 from recorded import playbook
 from remote import on, said, wait_for
@@ -44,10 +45,11 @@ def mutations(words: list[str]) -> list[dict[str, t.Any]]:
     return [one for one in found if not words or any(word.lower() in one["name"].lower() for word in words)]
 
 
-def attest(probes: t.Iterable[str]) -> list[dict[str, str]]:
+def attest(probes: t.Iterable[str], variables: t.Mapping[str, t.Any] | None = None) -> list[dict[str, str]]:
     """Answers of a run of these probes alone."""
-    with tempfile.TemporaryDirectory() as folder:
-        wanted = json.dumps({"attest_only": sorted(probes), "attest_report_dir": folder})
+    with tempfile.TemporaryDirectory() as folder, listener.outside() as address:
+        given = {"attest_outside_targets": [address], **(variables or {})}
+        wanted = json.dumps({**given, "attest_only": sorted(probes), "attest_report_dir": folder})
         run = playbook("attest.yml", "-e", wanted).wait()
         file = pathlib.Path(folder) / "attest.json"
         if not file.exists():
@@ -57,9 +59,10 @@ def attest(probes: t.Iterable[str]) -> list[dict[str, str]]:
 
 def settle(one: dict[str, t.Any]) -> None:
     """Have the hosts go by their files, and wait until Slurm works."""
-    for host, commands in one.get("apply", {}).items():
-        for argv in commands:
-            said(host, *argv)
+    for hosts, commands in one.get("apply", {}).items():
+        for host in hosts.split():
+            for argv in commands:
+                said(host, *argv)
     wait_for(lambda: on("login", "scontrol", "ping").returncode == 0, what="slurmctld")
     wait_for(lambda: on("ctl", "sacctmgr", "-nP", "show", "cluster").returncode == 0, what="slurmdbd")
     wait_for(
@@ -131,17 +134,22 @@ def holding(one: dict[str, t.Any], answers: list[dict[str, str]]) -> list[str]:
 def tried(one: dict[str, t.Any], before: list[dict[str, str]]) -> list[tuple[str, str, str, str]]:
     """Like judged()."""
     with switched_off(one, "without"):
-        if one.get("without"):
-            before = attest(one["fails"])
+        if own_start(one):
+            before = attest(one["fails"], one.get("variables"))
         already = holding(one, before)
         if already:
             return [(", ".join(one["fails"]), "", "MISSED (not pass with the control on)", "; ".join(already))]
         with switched_off(one, "change"):
-            return judged(one, attest(one["fails"]))
+            return judged(one, attest(one["fails"], one.get("variables")))
+
+
+def own_start(one: dict[str, t.Any]) -> bool:
+    """Whether what holds with the control on has to be found out for this one alone."""
+    return bool(one.get("without") or one.get("variables"))
 
 
 def measure(chosen: list[dict[str, t.Any]]) -> t.Iterator[tuple[str, str, str, str, str]]:
-    plain = {probe for one in chosen if not one.get("without") for probe in one["fails"]}
+    plain = {probe for one in chosen if not own_start(one) for probe in one["fails"]}
     before = attest(plain) if plain else []
     for one in chosen:
         for found in tried(one, before):

@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from attested import Attested, attest, traces
+from listener import outside
 from remote import said, wait_for
 
 
@@ -39,4 +40,6 @@ def work(before):
 
 @pytest.fixture(scope="session")
 def attested(work, tmp_path_factory) -> Attested:
-    return attest(tmp_path_factory.mktemp("attest") / "report")
+    with outside() as address:
+        folder = tmp_path_factory.mktemp("attest") / "report"
+        return attest(folder, attest_outside_targets=[address], attest_scratch=["/srv/scratch"])

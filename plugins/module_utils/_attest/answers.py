@@ -19,7 +19,9 @@ def collected(
     for id in probes:
         if id in said and said[id].get("verdict") in (api.PASS, api.FAIL, api.NOT_APPLICABLE, api.ERROR, api.PENDING):
             line = said[id]
-            found.append(answer(id, context, line["verdict"], str(line.get("evidence", "")), line.get("process")))
+            needs = line.get("needs")
+            one = answer(id, context, line["verdict"], str(line.get("evidence", "")), line.get("process"))
+            found.append({**one, "needs": needs if isinstance(needs, list) else []})
         else:
             reason = f"began, and was cut off: {why}" if id in started else why
             found.append(answer(id, context, api.ERROR, reason))
@@ -44,6 +46,18 @@ def worst(found: t.Sequence[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
 def closed(probes: t.Sequence[str], context: str, why: str) -> list[dict[str, t.Any]]:
     """A door that the user cannot even get through: there is nothing behind it, and for node-login that is the claim."""
     return [answer(id, context, api.PASS if id == "node-login" else api.NOT_APPLICABLE, why) for id in probes]
+
+
+def still_true(one: t.Mapping[str, t.Any], gone: t.Mapping[str, str]) -> dict[str, t.Any]:
+    """Nobody is refused by a victim that is not there: of such an answer a pass proves nothing.
+
+    :param gone: what the answer may have needed and is no more -> why.
+    """
+    kept = {key: value for key, value in one.items() if key != "needs"}
+    missing = [gone[need] for need in one.get("needs", ()) if isinstance(need, str) and need in gone]
+    if not missing or one["verdict"] != api.PASS:
+        return kept
+    return {**kept, "verdict": api.ERROR, "evidence": f"{'; '.join(missing)}; so nothing is proven: {one['evidence']}"}
 
 
 def settled(one: t.Mapping[str, t.Any], alive: bool, stopped: bool) -> dict[str, t.Any]:

@@ -21,6 +21,8 @@ ERROR = "error"
 ACCEPTED = "accepted risk"
 # For attest_run alone, which looks later: pass if that process is gone.
 PENDING = "pending"
+# In World.used: the other tenant's job that waits.
+WAITING = "waiting job"
 
 # Where a probe runs. The order is that of the reports.
 CONTEXTS = {
@@ -55,6 +57,8 @@ class Outcome:
     evidence: str
     # What attest_run still has to look at.
     process: dict[str, t.Any] | None = None
+    # Whose answers it rests on (World.used); without them it proves nothing.
+    needs: tuple[str, ...] = ()
 
 
 def passed(evidence: str) -> Outcome:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 import typing as t
 
-from . import answers, contexts, place, slurm_node, sshd
+from . import answers, api, contexts, place, slurm_node, sshd
 from .job import Job
 
 JOB_CONTEXTS = ("job", "container", "ssh-job")
@@ -33,6 +33,7 @@ def attack(params: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     ]
     in_job = {one["context"]: one["probes"] for one in params["runs"] if one["context"] in JOB_CONTEXTS}
     found: list[dict[str, t.Any]] = []
+    by_ssh = False
     started = time.monotonic()
     try:
         for entry in doors:
@@ -41,14 +42,37 @@ def attack(params: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
         wait([entry for entry in doors if entry.context == "ssh"], started, run_id)
         if in_job:
             # An epilog may end all processes of a user whose last job on the node is over: the others come first.
-            found += with_job(params, facts, in_job, lambda: wait(doors, started, run_id))
+            found, by_ssh = with_job(params, facts, in_job, lambda: wait(doors, started, run_id))
         wait(doors, started, run_id)
         for entry in doors:
-            found += judged(entry)
+            found += judged(entry, facts, by_ssh if entry.context == "ssh" else entry.actor != "a" and came_in(doors))
+        gone = missing(facts, {need for one in found for need in one.get("needs", ())}, path)
     finally:
         for entry in doors:
             contexts.finish(entry, path)
-    return answers.worst(found)
+    return answers.worst([answers.still_true(one, gone) for one in found])
+
+
+def came_in(doors: t.Sequence[contexts.Entry]) -> bool:
+    """Whether the canary with an account got a session on this login node."""
+    return any(place.lines(entry.out) for entry in doors if (entry.context, entry.actor) == ("login", "a"))
+
+
+def missing(facts: t.Mapping[str, t.Any], needed: t.Collection[str], path: t.Sequence[str]) -> dict[str, str]:
+    """Victims that are gone, now that all was tried -> why. A victim's job is over when she is."""
+    found = {}
+    for one in facts["victims"]:
+        host = one["host"]
+        if host not in needed:
+            continue
+        if host == facts["host"] and not alive({"pid": one["pids"][0], "start": one["start"]}):
+            found[host] = f"the victim on {host} is gone"
+        elif one["job"] and not slurm_node.state(one["job"], path).startswith("RUNNING"):
+            found[host] = f"the victim's job {one['job']} on {host} does not run any more"
+    job = facts.get("pending_job")
+    if api.WAITING in needed and not slurm_node.state(job, path).startswith("PENDING"):
+        found[api.WAITING] = f"the other tenant's job {job} does not wait any more"
+    return found
 
 
 def wait(doors: t.Sequence[contexts.Entry], started: float, run_id: str) -> None:
@@ -70,13 +94,19 @@ def over(entry: contexts.Entry) -> bool:
     return any(line.get("done") for line in place.lines(entry.out))
 
 
-def judged(entry: contexts.Entry) -> list[dict[str, t.Any]]:
-    """Answers of one door."""
+def judged(entry: contexts.Entry, facts: t.Mapping[str, t.Any], control: bool = False) -> list[dict[str, t.Any]]:
+    """Answers of one door.
+
+    :param control: whether a login by the same door came about that differs in nothing but what is to be refused.
+    """
     log = contexts.said(entry)
     came = place.lines(entry.out) if entry.out else []
     if entry.key is not None and not came:
         kind, why = sshd.refusal(log, entry.key.lists)
-        entry.closed, entry.broken = (why, "") if kind == "closed" else ("", why)
+        if expected(entry, kind, control, facts["ssh_to_jobs"]):
+            entry.closed = why
+        else:
+            entry.broken = why if kind == "broken" else f"{why}; {NO_PROOF[entry.context]}"
     if entry.closed:
         found = answers.closed(entry.probes, entry.context, entry.closed)
     else:
@@ -84,6 +114,23 @@ def judged(entry: contexts.Entry) -> list[dict[str, t.Any]]:
         found = answers.collected(entry.probes, entry.context, came, why)
     where = f"{entry.unit}: " if entry.unit else ""
     return [{**one, "actor": entry.actor, "evidence": where + one["evidence"]} for one in found]
+
+
+NO_PROOF = {
+    "login": "users have to get in here, so nothing is proven",
+    "ssh": "that is not for want of a job, so it proves nothing as long as nobody came in with one",
+    "ssh-job": "the user has a job here, so adoption is broken (see attest_ssh_to_jobs)",
+}
+
+
+def expected(entry: contexts.Entry, kind: str, control: bool, ssh_to_jobs: bool) -> bool:
+    """Pure: whether a refused login is what the site wants, so that there is nothing behind it."""
+    if kind == "broken":
+        return False
+    if entry.context == "login":
+        # Who is in no tenant need not get in where others do.
+        return entry.actor == "none" and control
+    return not ssh_to_jobs or entry.context == "ssh" and (kind == "jobless" or control)
 
 
 def plain(log: str) -> str:
@@ -95,11 +142,14 @@ def with_job(
     facts: t.Mapping[str, t.Any],
     in_job: t.Mapping[str, list[str]],
     others: t.Callable[[], None],
-) -> list[dict[str, t.Any]]:
-    """The job's contexts: inside it, in a container in it, and by ssh while it runs."""
+) -> tuple[list[dict[str, t.Any]], bool]:
+    """The job's contexts: inside it, in a container in it, and by ssh while it runs. And whether ssh let the user in."""
     path, user = params["search_path"], facts["users"]["a"]
+    if params["private"]:
+        none = [one for context in in_job for one in answers.closed(in_job[context], context, params["private"])]
+        return [{**one, "actor": "a"} for one in none], False
     job = Job(params, facts, in_job)
-    found = []
+    found, by_ssh = [], False
     try:
         job.start(lambda: check(params["run_id"]))
         came = place.lines(job.out)
@@ -115,12 +165,13 @@ def with_job(
                     contexts.finish(entry, path)
             else:
                 entry.broken = job.why
-            found += judged(entry)
+            found += judged(entry, facts)
+            by_ssh = bool(entry.out and place.lines(entry.out))
         others()
     finally:
         job.end()
     stopped = not slurm_node.state(job.id, path) if job.id else True
-    return [{**answers.settled(one, alive(one.get("process")), stopped), "actor": "a"} for one in found]
+    return [{**answers.settled(one, alive(one.get("process")), stopped), "actor": "a"} for one in found], by_ssh
 
 
 def alive(process: t.Mapping[str, t.Any] | None) -> bool:

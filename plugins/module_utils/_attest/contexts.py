@@ -11,12 +11,13 @@ import dataclasses
 import glob
 import os
 import pwd
+import re
 import shlex
 import subprocess
 import sys
 import typing as t
 
-from ansible_collections.gpuops.tenancy.plugins.module_utils._command import run
+from ansible_collections.gpuops.tenancy.plugins.module_utils._command import Completed, run
 
 from . import place, sshd
 
@@ -70,8 +71,7 @@ def cron(entry: Entry, account: pwd.struct_passwd, command: list[str], path: t.S
         entry.closed = "cron is installed, but does not run"
     else:
         done = place.as_user(entry.user, ["crontab", "-"], path, stdin=f"* * * * * {shlex.join(command)}\n")
-        if done.rc:
-            entry.closed = f"the user may not use cron: {' '.join((done.stderr or done.stdout).split())[:200]}"
+        refused(entry, "cron", done)
 
 
 def at(entry: Entry, account: pwd.struct_passwd, command: list[str], path: t.Sequence[str]) -> None:
@@ -81,8 +81,16 @@ def at(entry: Entry, account: pwd.struct_passwd, command: list[str], path: t.Seq
         entry.closed = "at is installed, but atd does not run"
     else:
         done = place.as_user(entry.user, ["at", "now"], path, stdin=f"{shlex.join(command)}\n")
-        if done.rc:
-            entry.closed = f"the user may not use at: {' '.join((done.stderr or done.stdout).split())[:200]}"
+        refused(entry, "at", done)
+
+
+def refused(entry: Entry, what: str, done: Completed) -> None:
+    """crontab and at say so whom they refuse; all else is no refusal."""
+    said = " ".join((done.stderr or done.stdout).split())[:200]
+    if done.rc and re.search("not allowed|not have permission", said):
+        entry.closed = f"the user may not use {what}: {said}"
+    elif done.rc:
+        entry.broken = f"{what} ended with {done.rc}: {said}"
 
 
 def service(entry: Entry, account: pwd.struct_passwd, command: list[str], path: t.Sequence[str]) -> None:

@@ -12,7 +12,8 @@ from . import api
 # One that is closed takes no jobs just now.
 KINDS = ("login", "reserved", "compute", "closed", "controller")
 OF_KIND = {
-    "login": ("login",),
+    # As on a compute node, where these doors are open; what closes them there closes them here.
+    "login": ("login", "cron", "at", "user-manager", "service"),
     "compute": ("ssh", "cron", "at", "user-manager", "service", "job", "container", "ssh-job"),
     "controller": ("controller",),
 }

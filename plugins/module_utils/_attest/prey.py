@@ -25,7 +25,7 @@ WAITS = (
     "--chdir=/",
     "--output=/dev/null",
     "--export=NONE",
-    "--nice=100000",
+    slurm_node.NICE,
 )
 
 

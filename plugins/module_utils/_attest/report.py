@@ -12,6 +12,8 @@ from . import api, planning
 # What an operator has to look at first stands first.
 ORDER = (api.FAIL, api.ERROR, api.ACCEPTED, api.NOT_APPLICABLE, api.PASS)
 BAD = (api.FAIL, api.ERROR)
+# What of the controller's job table one tenant may have at most.
+SHARE = 0.8
 NO_NODE = "no node could be reserved for it"
 
 
@@ -105,12 +107,14 @@ def max_jobs(config: str) -> int:
 
 
 def job_table(table: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """The answer of probe job-table: no account right below root may have as many jobs in the queue as fit into the table.
+    """The answer of probe job-table: no account right below root may have the table nearly to itself.
+
+    Jobs stay in the table for MinJobAge after they have ended, so that a part of it is never free.
 
     A QOS caps an account only where every QOS of the account has a cap of the kind.
     """
     qos = {one["name"]: one for one in table["qos"]}
-    most, said, bad = max_jobs(table["config"]), [], []
+    most, said, bad, total = max_jobs(table["config"]), [], [], 0
     for account in table["accounts"]:
         if account.get("parent", "root") != "root" or account["name"] in table["ours"]:
             continue
@@ -120,12 +124,14 @@ def job_table(table: t.Mapping[str, t.Any]) -> dict[str, str]:
         if cap is None and caps and None not in caps:
             cap = sum(int(one) for one in caps)
         said.append(f"{account['name']} {'no limit' if cap is None else cap}")
-        if cap is None or int(cap) >= most:
+        total += int(cap or 0)
+        if cap is None or int(cap) > most * SHARE:
             bad.append(account["name"])
+    together = f"together {total}{', more than fit' if total > most else ''}; " if len(said) > 1 else ""
     return {
         "probe": "job-table",
         "context": "controller",
         "actor": "root",
         "verdict": api.FAIL if bad else api.PASS if said else api.NOT_APPLICABLE,
-        "evidence": f"MaxJobCount {most}; {', '.join(said) or 'no account'}",
+        "evidence": f"MaxJobCount {most}, {most * SHARE:.0f} for one; {together}{', '.join(said) or 'no account'}",
     }

@@ -35,11 +35,54 @@ class World:
         self.context = context
         self.actor: str = spec["actor"]
         self.facts: dict[str, t.Any] = spec["facts"]
-        self.victims: list[dict[str, t.Any]] = self.facts["victims"]
-        # Victims on this host.
-        self.here = [one for one in self.victims if one["host"] == self.facts["host"]]
+        # Whoever the probe asked for: hosts of victims, and WAITING. Their end makes an error of a pass.
+        self.used: set[str] = set()
         # How many GPUs the user has here.
         self.gpus: int = spec.get("gpus", 0) if context in api.IN_JOB else 0
+        self._devices: list[list[str]] | api.NotProven | None = None
+        if self.gpus and self.facts.get("gpu_files"):
+            # Here and now: in a container there may be no way to ask.
+            try:
+                self._devices = self._given(self.facts["gpu_files"])
+            except api.NotProven as reason:
+                self._devices = reason
+
+    def _need(self, found: list[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
+        self.used |= {one["host"] for one in found}
+        return found
+
+    @property
+    def victims(self) -> list[dict[str, t.Any]]:
+        return self._need(self.facts["victims"])
+
+    @property
+    def here(self) -> list[dict[str, t.Any]]:
+        """Victims on this host."""
+        return self._need([one for one in self.facts["victims"] if one["host"] == self.facts["host"]])
+
+    @property
+    def waiting_job(self) -> str:
+        """The other tenant's job that waits, "" if there is none."""
+        self.used |= {api.WAITING} if self.facts.get("pending_job") else set()
+        return self.facts.get("pending_job") or ""
+
+    @property
+    def devices(self) -> list[list[str]] | None:
+        """The files that the job was given, as each reading of gres.conf has it; None where it does not say which."""
+        if isinstance(self._devices, api.NotProven):
+            raise self._devices
+        return self._devices
+
+    def _given(self, readings: t.Sequence[t.Sequence[t.Sequence[str]]]) -> list[list[str]]:
+        job = os.environ.get("SLURM_JOB_ID", "")
+        code, out, err = self.run(["scontrol", "-d", "-o", "show", "job", job])
+        numbers = [number for part in re.findall(r"\bgpu\b[^()\s]*\(IDX:([\d,-]+)\)", out) for number in indexes(part)]
+        if code or len(numbers) != self.gpus:
+            answer = " ".join((err or out).split())[:200]
+            raise api.NotProven(f"scontrol -d show job {job} names {len(numbers)} GPUs of {self.gpus}: {answer}")
+        if any(number >= len(files) for files in readings for number in numbers):
+            raise api.NotProven(f"gres.conf has no device of number {max(numbers)}, which scontrol says the job has")
+        return [[path for number in numbers for path in files[number]] for files in readings]
 
     def run(self, argv: t.Sequence[str], stdin: str = "", timeout: float = 20) -> tuple[int, str, str]:
         """Exit status, stdout, stderr of a program of the site's search path."""
@@ -66,7 +109,7 @@ class World:
         names = [self.facts["users"]["b"], self.facts["accounts"]["b"], self.facts.get("foreign_reservation") or ""]
         names = [name for name in names if name]
         seen = [name for name in names if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text)]
-        secrets = [one["secret"] for one in self.victims if one["secret"] in text]
+        secrets = [one["secret"] for one in self.facts["victims"] if one["secret"] in text]
         return seen + (["the other tenant's secret"] if secrets else [])
 
     def targets(self, kind: str) -> list[str]:
@@ -76,6 +119,15 @@ class World:
     def placed(self) -> list[str]:
         """Options that put a job where it costs nobody anything."""
         return list(self.facts.get("placement", []))
+
+
+def indexes(text: str) -> list[int]:
+    """Pure: "0-1,3" is 0, 1, 3."""
+    found = []
+    for part in text.split(","):
+        first, _dash, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
 
 
 class Writer:
@@ -96,7 +148,8 @@ def attempt(found: api.Probe, world: World) -> api.Outcome:
     if child == 0:
         os.close(reading)
         os.setsid()
-        os.write(writing, json.dumps(judged(found, world).__dict__).encode())
+        outcome = judged(found, world)
+        os.write(writing, json.dumps({**outcome.__dict__, "needs": sorted(world.used)}).encode())
         os._exit(0)
     os.close(writing)
     data, complete, until = b"", False, time.monotonic() + PROBE_TIMEOUT
@@ -160,6 +213,7 @@ def run(ids: t.Sequence[str], world: World, write: Writer) -> None:
             verdict=outcome.verdict,
             evidence=outcome.evidence[:2000],
             process=outcome.process,
+            needs=outcome.needs,
         )
 
 

@@ -12,6 +12,9 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._command import run
 
 from .place import PlaceError, as_user
 
+# The largest that Slurm takes: behind everybody's jobs, whatever these count for.
+NICE = "--nice=2147483645"
+
 
 def node(name: str, path: t.Sequence[str]) -> dict[str, str]:
     """What Slurm says of a node: key -> value.
@@ -57,7 +60,7 @@ def options(
         "--export=NONE",
         *([f"--partition={partition}"] if partition else []),
         # Last in the queue, unless the node is reserved for it.
-        *([f"--reservation={reservation}"] if reservation else ["--nice=100000"]),
+        *([f"--reservation={reservation}"] if reservation else [NICE]),
     ]
 
 
@@ -74,8 +77,10 @@ def submit(user: str, argv: t.Sequence[str], script: str, path: t.Sequence[str])
 
 
 def state(job: str, path: t.Sequence[str]) -> str:
-    """State and reason of a job, "" once it is over."""
+    """State and reason of a job, "" once it is over. A controller that does not answer ends no job."""
     done = run(["env", f"PATH={':'.join(path)}", "squeue", "-h", "-j", job, "-o", "%T %r"], timeout=30)
+    if done.rc and "invalid job id" not in done.stderr.lower():
+        return f"UNKNOWN ({' '.join(done.stderr.split())[:150]})"
     return done.stdout.strip() if done.rc == 0 else ""
 
 

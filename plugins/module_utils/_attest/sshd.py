@@ -17,6 +17,8 @@ from . import place
 
 COMMENT = "gpuops-attest"
 ADDRESS = "127.0.0.1"
+# What pam_slurm_adopt tells whom it refuses for this reason and no other.
+JOBLESS = "pam_slurm_adopt: you have no active jobs"
 
 
 class NoWay(Exception):
@@ -122,12 +124,16 @@ class Key:
 
 
 def refusal(log: str, lists: t.Mapping[str, t.Sequence[str]]) -> tuple[str, str]:
-    """Pure: ("closed", why) where sshd knew the key and let the user not in; ("broken", why) where nothing is proven."""
+    """Pure: what a login that did not come about proves, and why.
+
+    "jobless": adoption let the user not in for want of a job. "closed": sshd knew the key and let the user not in, for
+    whatever reason. "broken": nothing is known.
+    """
     words = [line for line in log.splitlines() if not line.startswith("debug") and line.strip()]
     said = " ".join(" ".join(words).split())[-300:]
-    if "Authenticated to" in log and not re.search(
-        "pam_slurm_adopt|Access denied|Connection closed|Connection reset", log
-    ):
+    if JOBLESS in log:
+        return "jobless", f"sshd knew the key and refused the login: {said}"
+    if "Authenticated to" in log:
         return "broken", f"sshd let the user in, but nothing answered: {said}"
     if "Server accepts key" in log:
         return "closed", f"sshd knew the key and refused the login: {said or 'connection closed'}"

@@ -32,6 +32,7 @@ def main(spec: t.Mapping[str, t.Any]) -> int:
         with listening(("0.0.0.0", 0)) as port, listening("\0attest-" + spec["secret"][:8]):
             found = {
                 "pids": [os.getpid()],
+                "start": started(),
                 "port": port.getsockname()[1],
                 "abstract": "attest-" + spec["secret"][:8],
                 "files": files(spec, made),
@@ -54,6 +55,12 @@ def main(spec: t.Mapping[str, t.Any]) -> int:
         libc.msgctl(ids["msg"], 0, None)
         libc.semctl(ids["sem"], 0, 0)
     return 0
+
+
+def started() -> str:
+    """When this process began: with its number, what it is known by."""
+    with open("/proc/self/stat") as stream:
+        return stream.read().rsplit(")", 1)[1].split()[19]
 
 
 def listening(address: t.Any) -> socket.socket:
@@ -85,7 +92,12 @@ def credential() -> str:
     """A munge credential that this uid alone may decode."""
     try:
         done = subprocess.run(
-            ["munge", "-n", "-u", str(os.getuid())], capture_output=True, text=True, timeout=20, check=False
+            # As long-lived as munged allows.
+            ["munge", "-n", "-u", str(os.getuid()), "--ttl=-1"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -14,15 +14,19 @@ import pwd
 import typing as t
 
 
-def members_of(users: t.Iterable[str]) -> dict[str, frozenset[int]]:
-    """User -> numbers of all groups; users that this host does not know are left out, they cannot run jobs anyway."""
+def members_of(users: t.Iterable[str], comment: str = "") -> dict[str, frozenset[int]]:
+    """User -> numbers of all groups; users that this host does not know are left out, they cannot run jobs anyway.
+
+    So are those whose entry has the comment, if one is given.
+    """
     found = {}
     for name in users:
         try:
-            gid = pwd.getpwnam(name).pw_gid
+            entry = pwd.getpwnam(name)
         except KeyError:
             continue
-        found[name] = frozenset(os.getgrouplist(name, gid))
+        if not comment or entry.pw_gecos.split(",")[0] != comment:
+            found[name] = frozenset(os.getgrouplist(name, entry.pw_gid))
     return found
 
 

@@ -30,6 +30,8 @@ class Partition:
     allow_qos: frozenset[str] | None = None
     deny_qos: frozenset[str] = frozenset()
     allow_groups: frozenset[str] | None = None
+    # Jobs of a higher one come before all jobs of lower ones.
+    tier: int = 1
 
     @property
     def level(self) -> Level:
@@ -70,6 +72,7 @@ def parse(text: str) -> dict[str, Partition]:
             _names(words, "allowqos"),
             _names(words, "denyqos") or frozenset(),
             _names(words, "allowgroups"),
+            int(words["prioritytier"]) if words.get("prioritytier", "").isdigit() else 1,
         )
     return found
 

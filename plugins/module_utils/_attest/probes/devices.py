@@ -31,24 +31,29 @@ CONTROL = {
 DENIED = ("EPERM", "EACCES")
 
 
-def attack(paths: list[str], allowed: int, what: str):
-    """Open each; more than ``allowed`` of them must not open."""
+def attack(paths: list[str], allowed: int, what: str, given: list[list[str]] | None = None):
+    """Open each; more than ``allowed`` of them must not open, and no other than those of one of ``given``, if it is known."""
     if not paths:
         return skipped(f"no {what} on this host")
     answers = {path: opened(path) or "opened" for path in paths}
     gone = [path for path, said in answers.items() if said == "ENOENT"]
     through = [path for path, said in answers.items() if said not in DENIED and path not in gone]
     evidence = ", ".join(f"{path} {said}" for path, said in sorted(answers.items()))
-    if len(through) > allowed:
-        return failed(evidence)
-    return passed(evidence)
+    if given is not None:
+        evidence += f"; the job was given {' or '.join(' '.join(files) for files in given)}"
+        return passed(evidence) if any(set(through) <= set(files) for files in given) else failed(evidence)
+    return failed(evidence) if len(through) > allowed else passed(evidence)
 
 
 @probe("gpu-device", "opens no GPU that the scheduler did not give", CONTROL, EVERYWHERE, actors=("a", "none"))
 def gpu_device(world):
-    """Open every /dev/nvidiaN and look at errno: EPERM is the device cgroup, EACCES a file mode, all else is access."""
+    """Open every /dev/nvidiaN and look at errno: EPERM is the device cgroup, EACCES a file mode, all else is access.
+
+    In a job, those that open must be the ones that slurmctld says the job has (scontrol -d show job, gres.conf); where
+    gres.conf leaves them to slurmd, they are only counted.
+    """
     paths = sorted(path for path in glob.glob("/dev/nvidia*") if re.fullmatch(r"/dev/nvidia\d+", path))
-    found = attack(paths, world.gpus, "/dev/nvidiaN")
+    found = attack(paths, world.gpus, "/dev/nvidiaN", world.devices)
     if world.gpus and found.verdict == "pass" and paths:
         denied = sum(opened(path) in DENIED for path in paths)
         if len(paths) - denied < world.gpus:
@@ -66,7 +71,10 @@ def gpu_control(world):
 @probe(
     "mig-admin",
     "cannot make, destroy or monitor everybody's MIG instances",
-    {**CONTROL, "": "gpu_access: file modes of nvidia-cap1 and nvidia-cap2; slurm_compute: gres.conf lists neither"},
+    {
+        **CONTROL,
+        "": "driver: file modes of nvidia-cap1 and nvidia-cap2, which are root's; slurm_compute: gres.conf lists neither",
+    },
     EVERYWHERE,
     actors=("a", "none"),
 )
@@ -81,7 +89,7 @@ def mig_instance(world):
     """Open every other /dev/nvidia-caps/*. An instance has two: of the GPU instance and of the compute instance."""
     admin = ("nvidia-cap1", "nvidia-cap2")
     paths = [path for path in sorted(glob.glob("/dev/nvidia-caps/*")) if os.path.basename(path) not in admin]
-    return attack(paths, 2 * world.gpus, "MIG instance")
+    return attack(paths, 2 * world.gpus, "MIG instance", world.devices)
 
 
 @probe("imex-channel", "opens no IMEX channel without a job, and not more than one in it", CONTROL, EVERYWHERE)
@@ -100,7 +108,7 @@ def dri_device(world):
 @probe(
     "make-device",
     "cannot make a device node of its own",
-    "kernel: CAP_MKNOD belongs to the first user namespace; gpu_access leaves users without capabilities",
+    "kernel: CAP_MKNOD belongs to the first user namespace, and users do not have it",
     ("login", *IN_JOB),
 )
 def make_device(world):

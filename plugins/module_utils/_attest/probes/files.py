@@ -100,7 +100,7 @@ def other_scratch(world):
     ("login", "job"),
 )
 def ipc(world):
-    """shmat, msgrcv and semop on another tenant's System V objects of mode 0600, by their ids."""
+    """shmat, msgctl (IPC_STAT) and semctl (GETVAL) on another tenant's System V objects of mode 0600, by their ids."""
     if not world.here:
         return skipped("no victim runs on this host")
     ids = world.here[0]["ipc"]

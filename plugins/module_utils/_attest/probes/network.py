@@ -8,7 +8,7 @@ import concurrent.futures
 import os
 import socket
 
-from ..api import NotProven, failed, name, passed, probe, skipped
+from ..api import NotProven, failed, name, opened, passed, probe, skipped
 
 FIREWALL = "firewall: port matrix, default drop on compute nodes"
 EGRESS = "firewall: egress policy of jobs (node group or uid range)"
@@ -43,6 +43,18 @@ def unreached(targets: list[str], what: str):
 def net_management(world):
     """Connect to the management ports (ssh, and those that the site adds) of every host's management address, and to BMCs."""
     return unreached(world.targets("management"), "management address")
+
+
+@probe("net-outside", "reaches no address outside of the cluster but the exceptions", EGRESS, ("job", "ssh-job"))
+def net_outside(world):
+    """Connect to addresses outside of the cluster of which the site knows that somebody listens, and which root of some host reached."""
+    targets, there = world.targets("outside"), world.targets("outside_there")
+    if not targets:
+        return skipped("attest_outside_targets names no address that listens")
+    silent = [target for target in targets if target not in there]
+    if silent:
+        raise NotProven(f"no host of this run reaches {', '.join(silent)} as root: name addresses that listen")
+    return unreached(targets, "outside address")
 
 
 @probe("net-node-ssh", "reaches no other node's sshd from a job", FIREWALL, ("job",))
@@ -129,7 +141,7 @@ def unix(path: str) -> str:
     actors=("a", "none"),
 )
 def net_slurmrestd(world):
-    """Ask slurmrestd for the jobs, over HTTP, without a token."""
+    """Ask slurmrestd, over HTTP and without a token, for what it can do (/openapi/v3): it says so only to whom it trusts."""
     answers = {}
     for target in world.targets("slurmrestd"):
         said = connect(target)
@@ -150,7 +162,7 @@ def net_slurmrestd(world):
 @probe(
     "container-socket",
     "reaches no container engine's socket",
-    "gpu_access, container engines: sockets are root's; nobody in group docker",
+    "container engines: sockets are root's; nobody in group docker",
     ("login", "job", "cron"),
     actors=("a", "none"),
 )
@@ -164,7 +176,8 @@ def container_socket(world):
         "/run/enroot.sock",
     )
     answers = {path: unix(path) for path in paths}
-    answers = {path: said for path, said in answers.items() if said not in ("ENOENT", "ENOTDIR")}
+    # Behind a socket that refuses nobody listens.
+    answers = {path: said for path, said in answers.items() if said not in ("ENOENT", "ENOTDIR", "ECONNREFUSED")}
     if not answers:
         return skipped("no container engine has a socket here")
     evidence = ", ".join(f"{path} {said or 'connected'}" for path, said in answers.items())
@@ -174,7 +187,7 @@ def container_socket(world):
 @probe(
     "munge-uid",
     "makes no munge credential for another uid",
-    "munge: the kernel tells munged the peer's uid",
+    "kernel: it tells munged the peer's uid",
     ("login", "job"),
     actors=("a", "none"),
 )
@@ -189,30 +202,27 @@ def munge_uid(world):
         raise NotProven(f"unmunge ended with {code}: {err.strip()[:200]}")
     if uid != str(os.getuid()):
         return failed(f"a credential of uid {os.getuid()} says {uid}")
-    sealed = next((one["credential"] for one in world.victims if one.get("credential")), "")
+    # A credential lives on without who made it.
+    sealed = next((one["credential"] for one in world.facts["victims"] if one.get("credential")), "")
     if not sealed:
         raise NotProven("the other tenant made no credential")
     code, out, err = world.run(["unmunge"], stdin=sealed)
     if code == 0:
         return failed("decoded a credential that was for another uid alone")
-    return passed(f"own credential: uid {uid}; another's: {' '.join((err or out).split())[:120]}")
+    answer = " ".join((err or out).split())[:120]
+    if "unauthorized" not in answer.lower():
+        raise NotProven(f"unmunge of another's credential ended for another reason: {answer}")
+    return passed(f"own credential: uid {uid}; another's: {answer}")
 
 
 @probe("munge-socket", "cannot take munged's place", "munge: modes of /run/munge", ("login", "job"))
 def munge_socket(world):
-    """Make a file in the directory of munged's socket, and rename the socket away."""
-    folder, said = "/run/munge", []
+    """Make a file in the directory of munged's socket: who can, can also put another socket in its place."""
+    folder = "/run/munge"
     if not os.path.isdir(folder):
         return skipped(f"there is no {folder}")
-    for what, call in (
-        ("make a file", lambda: os.close(os.open(f"{folder}/attest", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))),
-    ):
-        try:
-            call()
-        except OSError as error:
-            said.append(f"{what}: {name(error.errno or 0)}")
-        else:
-            if what == "make a file":
-                os.unlink(f"{folder}/attest")
-                return failed("made a file beside munged's socket")
-    return passed(", ".join(said))
+    said = opened(f"{folder}/attest", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    if said == "":
+        os.unlink(f"{folder}/attest")
+        return failed("made a file beside munged's socket")
+    return passed(f"make a file: {said}")

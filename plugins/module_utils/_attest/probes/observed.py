@@ -26,7 +26,7 @@ REGISTRY["job-table"] = Probe(
     "cannot fill the controller's job table",
     {"": "tenant documents: limits.grp_submit_jobs; slurm_config: MaxJobCount"},
     ("controller",),
-    "Add up how many jobs each tenant may have in the queue, and compare with MaxJobCount; nothing is submitted.",
+    "Compare how many jobs each tenant may have in the queue with four fifths of MaxJobCount; nothing is submitted.",
     None,
     ("root",),
 )

@@ -34,7 +34,7 @@ def ask(world, *commands: list[str]):
 
 
 def victim_job(world) -> str:
-    job = world.facts.get("pending_job") or next((one["job"] for one in world.victims if one.get("job")), "")
+    job = world.waiting_job or next((one["job"] for one in world.victims if one.get("job")), "")
     if not job:
         raise NotProven("the other tenant has no job to look for")
     return job

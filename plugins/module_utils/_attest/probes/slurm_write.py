@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import grp
+import os
 import re
 
 from ..api import NotProven, failed, passed, probe, skipped
@@ -72,6 +74,27 @@ def submit_foreign_qos(world):
     )
 
 
+def partitions(text: str) -> list[tuple[str, dict[str, str]]]:
+    """Pure: the partitions of ``scontrol -o show partition``."""
+    lines = [dict(word.partition("=")[::2] for word in line.split()) for line in text.splitlines()]
+    return [(values["PartitionName"], values) for values in lines if "PartitionName" in values]
+
+
+def closed(values: dict[str, str], what: str, own: set[str]) -> bool:
+    """Pure: whether a partition lets nobody in who has these alone. Slurm looks at what it denies where it allows all."""
+    allowed, denied = (values.get(f"{word}{what}", "") for word in ("Allow", "Deny"))
+    if allowed.upper() not in ("", "ALL", "(NULL)"):
+        return not own & set(allowed.split(","))
+    return bool(own & set(denied.split(",")))
+
+
+def name_of(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
+
+
 @probe(
     "submit-foreign-partition",
     "submits to no partition that is not for the tenant",
@@ -79,20 +102,16 @@ def submit_foreign_qos(world):
     ("login",),
 )
 def submit_foreign_partition(world):
-    """sbatch --partition with every partition that is not for all accounts."""
+    """sbatch --partition with every partition that by AllowAccounts, AllowGroups, AllowQos, or what they deny, is not for the user."""
     code, out, err = world.run(["scontrol", "-a", "-o", "show", "partition"])
     if code:
         raise NotProven(f"scontrol show partition ended with {code}: {err.strip()[:200]}")
-    own = set(world.facts["accounts"].values())
-    foreign = []
-    for line in out.splitlines():
-        values = dict(word.partition("=")[::2] for word in line.split())
-        allowed, denied = values.get("AllowAccounts", "ALL"), values.get("DenyAccounts", "")
-        if (allowed != "ALL" and not own & set(allowed.split(","))) or own & set(denied.split(",")):
-            foreign.append(values["PartitionName"])
+    groups = {name_of(gid) for gid in {os.getgid(), *os.getgroups()}}
+    own = {"Accounts": {world.facts["accounts"]["a"]}, "Groups": groups, "Qos": set(world.facts["qos"])}
+    foreign = [name for name, values in partitions(out) if any(closed(values, what, own[what]) for what in own)]
     if not foreign:
-        return skipped("every partition is for all accounts")
-    answers = [refused(world, "partition|invalid account|group|access", f"--partition={name}") for name in foreign]
+        return skipped("every partition is for this user")
+    answers = [refused(world, "partition|invalid account|group|access|qos", f"--partition={name}") for name in foreign]
     return next(
         (one for one in answers if one.verdict != "pass"), passed("; ".join(one.evidence for one in answers)[:600])
     )
@@ -122,7 +141,7 @@ def submit_foreign_reservation(world):
 )
 def change_foreign_job(world):
     """scontrol update and scontrol hold of another tenant's waiting job."""
-    job = world.facts.get("pending_job")
+    job = world.waiting_job
     if not job:
         raise NotProven("the other tenant has no waiting job")
     said = []

@@ -43,7 +43,11 @@ def node_gres(slurm_conf: str) -> dict[str, str]:
 
 
 def device_lines(gres_conf: str, node: str) -> list[dict[str, str]]:
-    """The gres.conf lines that apply to a node."""
+    """The gres.conf lines that apply to a node, in a fixed order."""
+    return sorted(_device_lines(gres_conf, node), key=lambda record: sorted(record.items()))
+
+
+def _device_lines(gres_conf: str, node: str) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
     for record in records(gres_conf, "NodeName") + records(gres_conf, "Name"):
         if "name" not in record:
@@ -51,7 +55,26 @@ def device_lines(gres_conf: str, node: str) -> list[dict[str, str]]:
         if "nodename" in record and node not in hostlist.expand(record["nodename"]):
             continue
         found.append({key: value for key, value in record.items() if key != "nodename"})
-    return sorted(found, key=lambda record: sorted(record.items()))
+    return found
+
+
+def gpu_numbers(gres_conf: str, node: str) -> list[list[list[str]]]:
+    """Number that slurmctld gives out -> device files of that GPU. Empty where the file does not say (AutoDetect).
+
+    Slurm numbers devices in the order of the lines, or of the files where it knows their links: there may be two readings.
+    """
+    found: list[list[str]] = []
+    for record in _device_lines(gres_conf, node):
+        if record["name"].lower() != "gpu":
+            continue
+        if "multiplefiles" in record:
+            found.append(hostlist.expand(record["multiplefiles"]))
+        elif "file" in record:
+            found += [[path] for path in hostlist.expand(record["file"])]
+        else:
+            return []
+    ordered = sorted(found, key=lambda files: [hostlist.natural(path) for path in files])
+    return [one for one in ([found] if found == ordered else [found, ordered]) if one]
 
 
 def device_files(gres_conf: str, node: str) -> list[str]:

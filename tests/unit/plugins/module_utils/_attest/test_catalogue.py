@@ -110,7 +110,7 @@ def test_the_program_holds_everything_and_is_the_same_each_time():
 
 def test_what_each_kind_of_host_owes(probes):
     owed = {kind: planning.planned(probes, kind) for kind in planning.KINDS}
-    assert {one["context"] for one in owed["login"]} == {"login"}
+    assert {one["context"] for one in owed["login"]} == {"login", "cron", "at", "user-manager", "service"}
     assert {one["context"] for one in owed["reserved"]} == set(api.CONTEXTS) - {"login", "controller"}
     assert [one["probe"] for one in owed["controller"]] == ["job-table"]
     # Every probe is owed by some kind of host, and only a reserved node is disturbed.

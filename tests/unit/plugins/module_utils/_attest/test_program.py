@@ -24,6 +24,12 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._attest import (
     slurm_node,
     sshd,
 )
+from ansible_collections.gpuops.tenancy.plugins.module_utils._attest.probes import (
+    devices,
+    network,
+    processes,
+    slurm_write,
+)
 
 SITE = """
 import os, time
@@ -192,9 +198,12 @@ ACCEPTED = "debug1: Server accepts key: /run/gpuops-attest/key\n"
         (
             ACCEPTED + "Access denied by pam_slurm_adopt: you have no active jobs on this node\nConnection closed",
             {},
-            "closed",
+            "jobless",
         ),
-        (ACCEPTED + "Authenticated to 127.0.0.1\nConnection closed by 127.0.0.1", {}, "closed"),
+        # Some other module of PAM.
+        (ACCEPTED + "Connection closed by 127.0.0.1 port 22", {}, "closed"),
+        (ACCEPTED + "Access denied by pam_slurm_adopt: no idea", {}, "closed"),
+        (ACCEPTED + "Authenticated to 127.0.0.1\nConnection closed by 127.0.0.1", {}, "broken"),
         (ACCEPTED + "Authenticated to 127.0.0.1\nbash: python3: command not found", {}, "broken"),
         ("attest-a1@127.0.0.1: Permission denied (publickey).", {}, "broken"),
         ("attest-a1@127.0.0.1: Permission denied (publickey).", {"allowgroups": ["staff"]}, "closed"),
@@ -203,6 +212,202 @@ ACCEPTED = "debug1: Server accepts key: /run/gpuops-attest/key\n"
 )
 def test_what_a_refusal_proves(log, lists, kind):
     assert sshd.refusal(log, lists)[0] == kind
+
+
+@pytest.mark.parametrize(
+    ("context", "actor", "kind", "control", "ssh_to_jobs", "expected"),
+    [
+        # Want of a job is what a node is to refuse for; anything else is one only where a job made the difference.
+        ("ssh", "a", "jobless", False, True, True),
+        ("ssh", "a", "closed", True, True, True),
+        ("ssh", "a", "closed", False, True, False),
+        ("ssh", "a", "closed", False, False, True),
+        ("ssh", "a", "broken", True, False, False),
+        # Who has a job gets in, unless nobody may.
+        ("ssh-job", "a", "jobless", False, True, False),
+        ("ssh-job", "a", "closed", False, True, False),
+        ("ssh-job", "a", "closed", False, False, True),
+        # Login nodes are there for users.
+        ("login", "a", "closed", False, True, False),
+        ("login", "a", "closed", False, False, False),
+        ("login", "capped", "closed", True, True, False),
+        ("login", "none", "closed", True, True, True),
+        ("login", "none", "closed", False, True, False),
+    ],
+)
+def test_which_refused_login_is_what_the_site_wants(context, actor, kind, control, ssh_to_jobs, expected):
+    door = campaign.contexts.Entry(context, actor, f"attest-{actor}1", ["gpu-device"])
+    assert campaign.expected(door, kind, control, ssh_to_jobs) is expected
+
+
+class Key:
+    lists: dict = {}
+
+
+@pytest.mark.parametrize(
+    ("context", "log", "verdicts"),
+    [
+        ("ssh", ACCEPTED + "pam_slurm_adopt: you have no active jobs on this node", ["pass", "not applicable"]),
+        ("ssh", ACCEPTED + "Connection closed", ["error", "error"]),
+        ("ssh-job", ACCEPTED + "pam_slurm_adopt: you have no active jobs on this node", ["error", "error"]),
+        ("login", ACCEPTED + "Connection closed", ["error", "error"]),
+    ],
+)
+def test_a_refused_login_is_an_error_unless_it_is_the_claim(tmp_path, context, log, verdicts):
+    (tmp_path / "log").write_text(log)
+    door = campaign.contexts.Entry(context, "a", "attest-a1", ["node-login", "gpu-device"], log=str(tmp_path / "log"))
+    door.key = Key()
+    found = campaign.judged(door, {"ssh_to_jobs": True})
+    assert [one["verdict"] for one in found] == verdicts, found
+    assert all("sshd knew the key" in one["evidence"] for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "closed"),
+    [
+        ("You (attest-a1) are not allowed to use this program (crontab)", True),
+        ("You do not have permission to use at.", True),
+        ("crontabs/attest-a1: No space left on device", False),
+    ],
+)
+def test_only_a_refusal_closes_cron_and_at(text, closed):
+    door = campaign.contexts.Entry("cron", "a", "attest-a1", [])
+    campaign.contexts.refused(door, "cron", campaign.contexts.Completed(["x"], 1, "", text))
+    assert (bool(door.closed), bool(door.broken)) == (closed, not closed)
+
+
+def victim(**more):
+    with open("/proc/self/stat") as stream:
+        start = stream.read().rsplit(")", 1)[1].split()[19]
+    return {"host": "gpu1", "pids": [os.getpid()], "start": start, "job": "", **more}
+
+
+def test_a_victim_that_is_gone_is_found(monkeypatch):
+    states = {"7": "RUNNING None", "8": "", "9": "PENDING BeginTime"}
+    monkeypatch.setattr(slurm_node, "state", lambda job, path: states[job])
+    facts = {
+        "host": "gpu1",
+        "victims": [
+            victim(),
+            victim(host="gpu2", job="7", start="0"),
+            victim(host="gpu3", job="8"),
+            victim(host="x", job="8"),
+        ],
+        "pending_job": "9",
+    }
+    assert list(campaign.missing(facts, {"gpu1", "gpu2", "gpu3", api.WAITING}, [])) == ["gpu3"]
+    gone = campaign.missing({**facts, "victims": [victim(start="0")], "pending_job": "7"}, {"gpu1", api.WAITING}, [])
+    assert set(gone) == {"gpu1", api.WAITING}
+    assert campaign.missing({**facts, "victims": [victim(start="0")]}, set(), []) == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "stderr", "says"),
+    [(-9, "", "SIGKILL"), (1, "Traceback\nMemoryError\n", "MemoryError"), (1, "MemoryError: no", "MemoryError: no")],
+)
+def test_what_stops_who_takes_too_much_memory(status, stderr, says):
+    assert catalogue.load({}) and processes.stopped(status, stderr) == says
+
+
+@pytest.mark.parametrize(
+    ("status", "stderr"),
+    [(1, ""), (2, "can't open file"), (-15, ""), (-6, ""), (1, "OSError: [Errno 28] No space left"), (127, "")],
+)
+def test_whatever_else_ends_it_proves_nothing(status, stderr):
+    with pytest.raises(api.NotProven):
+        processes.stopped(status, stderr)
+
+
+@pytest.mark.parametrize(
+    ("stdout", "stderr", "rc", "state"),
+    [
+        ("RUNNING None\n", "", 0, "RUNNING None"),
+        ("", "slurm_load_jobs error: Invalid job id specified", 1, ""),
+        ("", "", 0, ""),
+        ("", "slurm_load_jobs error: Unable to contact slurm controller", 1, "UNKNOWN ("),
+    ],
+)
+def test_a_controller_that_is_silent_ends_no_job(monkeypatch, stdout, stderr, rc, state):
+    monkeypatch.setattr(slurm_node, "run", lambda argv, **more: campaign.contexts.Completed(argv, rc, stdout, stderr))
+    found = slurm_node.state("7", [])
+    assert found.startswith(state) and bool(found) == bool(state)
+
+
+def in_job(monkeypatch, shown, gpus=1, files=(((("/dev/nvidia0",), ("/dev/nvidia1",), ("/dev/nvidia2",))),)):
+    monkeypatch.setattr(runner.World, "run", lambda self, argv: (0, shown, ""))
+    return runner.World({"actor": "a", "facts": {**FACTS, "gpu_files": files}, "gpus": gpus}, "job")
+
+
+@pytest.mark.parametrize(
+    ("shown", "gpus", "given"),
+    [
+        ("Nodes=gpu1 CPU_IDs=0 Mem=100 GRES=gpu:h100:1(IDX:2)", 1, ["/dev/nvidia2"]),
+        ("Nodes=gpu1 GRES=gpu:2(IDX:0,2)", 2, ["/dev/nvidia0", "/dev/nvidia2"]),
+        ("Nodes=gpu1 GRES=gpu:a:1(IDX:0),gpu:b:2(IDX:1-2)", 3, ["/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2"]),
+    ],
+)
+def test_which_devices_a_job_was_given(monkeypatch, shown, gpus, given):
+    assert in_job(monkeypatch, shown, gpus).devices == [given]
+
+
+@pytest.mark.parametrize("shown", ["", "GRES=gpu:1(IDX:7)", "GRES=gpu:2(IDX:0-1)", "GRES=shard:1(IDX:0)"])
+def test_a_job_whose_devices_are_not_known_proves_nothing(monkeypatch, shown):
+    world = in_job(monkeypatch, shown)
+    with pytest.raises(api.NotProven):
+        _devices = world.devices
+
+
+def test_without_the_files_of_gres_conf_devices_are_counted(monkeypatch):
+    assert in_job(monkeypatch, "GRES=gpu:1(IDX:0)", files=()).devices is None
+
+
+@pytest.mark.parametrize(
+    ("through", "given", "verdict"),
+    [
+        ({"/dev/nvidia1"}, [["/dev/nvidia1"]], "pass"),
+        # One, but another's.
+        ({"/dev/nvidia0"}, [["/dev/nvidia1"]], "FAIL"),
+        ({"/dev/nvidia0"}, [["/dev/nvidia1"], ["/dev/nvidia0"]], "pass"),
+        ({"/dev/nvidia0", "/dev/nvidia1"}, [["/dev/nvidia1"]], "FAIL"),
+        (set(), [["/dev/nvidia1"]], "pass"),
+        ({"/dev/nvidia0"}, None, "pass"),
+        ({"/dev/nvidia0", "/dev/nvidia1"}, None, "FAIL"),
+    ],
+)
+def test_the_right_device_is_what_counts(monkeypatch, through, given, verdict):
+    monkeypatch.setattr(devices, "opened", lambda path: "ENXIO" if path in through else "EPERM")
+    assert devices.attack(["/dev/nvidia0", "/dev/nvidia1"], 1, "GPU", given).verdict == verdict
+
+
+PARTITIONS = """
+PartitionName=open AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL
+PartitionName=mine AllowGroups=ALL AllowAccounts=x,attest-a AllowQos=ALL
+PartitionName=other AllowGroups=ALL AllowAccounts=tenant-foo AllowQos=ALL
+PartitionName=denied AllowGroups=ALL AllowAccounts=ALL DenyAccounts=attest-a,x AllowQos=ALL
+PartitionName=staff AllowGroups=staff AllowAccounts=ALL AllowQos=ALL
+PartitionName=fast AllowGroups=ALL AllowAccounts=ALL AllowQos=high
+PartitionName=slow AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL DenyQos=normal
+"""
+
+
+def test_which_partitions_are_not_for_the_user():
+    own = {"Accounts": {"attest-a"}, "Groups": {"attest-a1"}, "Qos": {"normal"}}
+    found = [
+        name
+        for name, values in slurm_write.partitions(PARTITIONS)
+        if any(slurm_write.closed(values, what, mine) for what, mine in own.items())
+    ]
+    assert found == ["other", "denied", "staff", "fast", "slow"]
+
+
+@pytest.mark.parametrize(("there", "verdict"), [(["192.0.2.1:443"], "FAIL"), ([], "error")])
+def test_an_outside_address_that_nobody_reaches_proves_nothing(monkeypatch, there, verdict):
+    monkeypatch.setattr(network, "connect", lambda target: "")
+    probe = catalogue.load({})["net-outside"]
+    facts = {**FACTS, "targets": {"outside": ["192.0.2.1:443"], "outside_there": there}}
+    assert runner.judged(probe, runner.World({"actor": "a", "facts": facts}, "job")).verdict == verdict
+    facts = {**FACTS, "targets": {}}
+    assert runner.judged(probe, runner.World({"actor": "a", "facts": facts}, "job")).verdict == api.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(

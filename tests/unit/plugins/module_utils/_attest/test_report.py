@@ -98,8 +98,9 @@ def test_the_summary_says_what_and_where(probes):
 @pytest.mark.parametrize(
     ("account", "qos", "verdict"),
     [
-        ({"grp_submit_jobs": 9999}, {}, api.PASS),
-        ({"grp_submit_jobs": 10000}, {}, api.FAIL),
+        ({"grp_submit_jobs": 8000}, {}, api.PASS),
+        # With those that have just ended it would be full.
+        ({"grp_submit_jobs": 8001}, {}, api.FAIL),
         ({}, {}, api.FAIL),
         ({"qos": ["normal"]}, {"max_submit_jobs_per_account": 100}, api.PASS),
         ({"qos": ["normal", "high"]}, {"max_submit_jobs_per_account": 100}, api.FAIL),
@@ -122,6 +123,27 @@ def test_job_table(account, qos, verdict):
     assert "tenant-foo" in one["evidence"] and "attest-a" not in one["evidence"]
     assert report.controller({**table, "config": ""})["answers"] == []
     assert report.controller({**table, "accounts": []})["answers"] == []
+
+
+def test_what_all_tenants_may_queue_together_is_named():
+    accounts = [{"name": name, "grp_submit_jobs": 6000} for name in ("tenant-foo", "tenant-bar")]
+    table = {"accounts": accounts, "qos": [], "default_qos": [], "config": "MaxJobCount = 10000\n", "ours": []}
+    one = report.job_table(table)
+    assert one["verdict"] == api.PASS
+    assert one["evidence"].startswith("MaxJobCount 10000, 8000 for one; together 12000, more than fit; tenant-foo 6000")
+
+
+def test_a_pass_that_rests_on_a_victim_that_is_gone_is_an_error():
+    lines = [{"id": "one", "context": "job", "verdict": "pass", "evidence": "ESRCH", "needs": ["gpu1", api.WAITING, 7]}]
+    one = answers.collected(["one"], "job", lines, "why")[0]
+    assert answers.still_true(one, {"gpu2": "gone"})["verdict"] == api.PASS
+    lost = answers.still_true(one, {"gpu1": "the victim on gpu1 is gone"})
+    assert (lost["verdict"], lost["evidence"]) == (
+        api.ERROR,
+        "the victim on gpu1 is gone; so nothing is proven: ESRCH",
+    )
+    assert answers.still_true({**one, "verdict": api.FAIL}, {"gpu1": "gone"})["verdict"] == api.FAIL
+    assert "needs" not in answers.still_true(one, {}) and "needs" not in lost
 
 
 def test_an_answer_that_is_missing_or_cut_off_is_an_error():
