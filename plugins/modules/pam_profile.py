@@ -89,7 +89,8 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
 from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, LockError
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import CHANGE, Change, Plan
 
-COMMON, ALL = "/etc/pam.d/common-*", "/etc/pam.d/*"
+COMMON = "/etc/pam.d/common-*"
+ALL = "/etc/pam.d/*"
 KNOWN = "/usr/share/pam-configs"
 
 

@@ -142,9 +142,7 @@ def main() -> None:
                 files |= set(ask_slurmd(folder, params["node"], params["search_path"]))
     except ERRORS as exc:
         module.fail_json(msg=str(exc))
-    module.exit_json(
-        changed=False, known=known, path=path, gpus=gpus, files=sorted(files, key=hostlist.natural)
-    )
+    module.exit_json(changed=False, known=known, path=path, gpus=gpus, files=sorted(files, key=hostlist.natural))
 
 
 if __name__ == "__main__":
