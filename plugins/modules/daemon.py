@@ -168,6 +168,8 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, 
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import CHANGE, DISRUPTIVE, SAFE, Change, Plan
 
 POLL = 0.5
+# Debian's programs for a script in /etc/init.d beside the unit, which systemctl calls, reload all the same.
+NO_RELOAD = {"SYSTEMCTL_SKIP_SYSV": "1"}
 
 
 class NotReady(Exception):
@@ -254,7 +256,7 @@ def compile_commands(name: str, unit: _systemd.Unit, plan: Plan) -> list[list[st
     commands: list[list[str]] = []
     for change in plan:
         if change.field == "enabled":
-            # For the next boot only. Without the reload of all units that would come with it.
+            # For the next boot only. Without the reload of all units that would come with it (see NO_RELOAD, too).
             commands.append(["systemctl", "enable" if change.after else "disable", "--no-reload", name])
         else:
             if unit.active == "failed" or unit.result == "start-limit-hit":
@@ -372,7 +374,7 @@ def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = 
     if module.check_mode:
         return
     for argv in commands:
-        _command.run(argv, timeout=params["timeout"] + 60, pass_fds=fds, ok=(0,))
+        _command.run(argv, timeout=params["timeout"] + 60, pass_fds=fds, env=NO_RELOAD, ok=(0,))
         result["applied"].append(result["remaining"].pop(0))
     if params["state"] == "started":
         # Also when nothing had to be done: a run that was killed while it waited left a service that may never have come up.

@@ -275,12 +275,17 @@ class Ran:
         monkeypatch.setattr(_systemd, "stale", lambda now: stale)
         monkeypatch.setattr(_systemd, "enabled", lambda name: "disabled")
         monkeypatch.setattr(gpu_containers, "refuse_reload", self.look)
-        monkeypatch.setattr(_command, "run", lambda argv, **kwargs: self.did.append(" ".join(argv)))
+        monkeypatch.setattr(_command, "run", self.command)
         monkeypatch.setattr(daemon.Service, "wait", lambda it: self.did.append("wait"))
         params = {name: option.get("default") for name, option in daemon.argument_spec().items()}
         module = types.SimpleNamespace(params={**params, "name": "x"}, check_mode=check_mode)
         self.result = {"applied": [], "remaining": [], "commands": []}
         self.run = lambda: daemon.run(module, self.result)
+
+    def command(self, argv, **kwargs) -> None:
+        # On Debian --no-reload is not enough where there is a script in /etc/init.d as well.
+        assert argv[1] != "enable" or kwargs["env"]["SYSTEMCTL_SKIP_SYSV"] == "1"
+        self.did.append(" ".join(argv))
 
     def look(self) -> None:
         self.did.append("look for containers")
