@@ -152,7 +152,7 @@ def look(machine: host.Host) -> plan.Seen:
         saved=host.read(host.SAVED),
         boot=host.read(host.MAIN),
         runtime_file=host.read(host.RUNTIME),
-        unit=host.read(host.UNIT_FILE),
+        units={path: host.read(path) for path in (host.UNIT_FILE, host.DROP_IN)},
         enabled=machine.enabled(),
         started=machine.started(),
         waiting=host.read(host.WAITING) is not None,
@@ -170,8 +170,9 @@ def apply(module: AnsibleModule, machine: host.Host, seen: plan.Seen, wanted: pl
         machine.load(host.RUNTIME)
         done.append(f"nft -f {host.RUNTIME}")
     machine.save_runtime()
-    if seen.unit != wanted.unit:
-        _files.write(host.UNIT_FILE, wanted.unit, 0o644)
+    for path, text in wanted.units.items():
+        if seen.units.get(path) != text:
+            _files.write(path, text, 0o644)
     if not seen.enabled:
         # Without a reload of systemd, which could take devices from containers that run.
         machine.run("systemctl", "enable", "--no-reload", host.UNIT)
@@ -213,7 +214,7 @@ def present(module: AnsibleModule, machine: host.Host, result: dict[str, t.Any])
         machine.shown(params["rules"], rules.TABLE),
         structure,
         machine.shown(structure, runtime.TABLE),
-        machine.unit_text(),
+        machine.units(),
     )
     seen = look(machine)
     changes = plan.make(seen, wanted)
@@ -245,7 +246,9 @@ def absent(module: AnsibleModule, machine: host.Host, result: dict[str, t.Any]) 
     if host.read(host.UNIT_FILE) is not None:
         machine.run("systemctl", "disable", "--now", "--no-reload", host.UNIT, ok=None)
         result["commands"].append(f"systemctl disable --now {host.UNIT}")
-    host.remove(host.MAIN, host.RUNTIME, host.SAVED, host.PENDING, host.WAITING, host.WAY_BACK, host.UNIT_FILE)
+    host.remove(
+        host.MAIN, host.RUNTIME, host.SAVED, host.PENDING, host.WAITING, host.WAY_BACK, host.UNIT_FILE, host.DROP_IN
+    )
 
 
 def main() -> None:

@@ -47,6 +47,8 @@ def test_it_does_not_work_without_the_row():
 
 
 def test_srun_in_a_job_and_sbatch_and_accounting():
+    for node in NODES:
+        said(node, "chmod", "1777", "/srv")
     inner = "srun -Q -N3 hostname | sort | tr '\\n' ' '; sacct -nXP -o jobid -j $SLURM_JOB_ID"
     job = said(
         "login",
@@ -58,8 +60,9 @@ def test_srun_in_a_job_and_sbatch_and_accounting():
         "-N3",
         "-t",
         "2",
+        # No directory of the job's own, and none that is cleaned up behind it.
         "-D",
-        "/tmp",
+        "/srv",
         "-o",
         "%j.out",
         "--wrap",
@@ -67,7 +70,7 @@ def test_srun_in_a_job_and_sbatch_and_accounting():
         user="alice",
     )
     node = said("ctl", "scontrol", "show", "job", job, "-o").split("BatchHost=")[1].split()[0]
-    output = said(node, "cat", f"/tmp/{job}.out")
+    output = said(node, "cat", f"/srv/{job}.out")
     assert output.split() == [*NODES, job]
 
 

@@ -26,6 +26,7 @@ WAY_BACK = f"{STATE}/rollback.nft"
 WAITING = f"{STATE}/pending.json"
 UNIT = "tenancy-firewall"
 UNIT_FILE = f"/etc/systemd/system/{UNIT}.service"
+DROP_IN = "/etc/systemd/system/nftables.service.d/50-tenancy.conf"
 TIMER = "tenancy-firewall-rollback"
 
 UNIT_TEXT = """\
@@ -58,6 +59,15 @@ ExecStop=-/bin/sh -c 'umask 077; {nft} -s list table inet {table} >{saved}.new &
 
 [Install]
 WantedBy=sysinit.target
+"""
+
+# A restart and a reload of nftables reach our unit, a start does not.
+DROP_IN_TEXT = """\
+# Managed by Ansible (gpuops.tenancy): a change made here is undone by the next run.
+[Service]
+ExecStartPost=-{nft} -f {saved}
+ExecStartPost=-{nft} -f {runtime}
+ExecStartPost=-{nft} -f {main}
 """
 
 
@@ -148,8 +158,10 @@ class Host:
 
     # --- boot ---------------------------------------------------------------------------------------------------------
 
-    def unit_text(self) -> str:
-        return UNIT_TEXT.format(nft=self.nft, main=MAIN, runtime=RUNTIME, saved=SAVED, table=runtime.TABLE)
+    def units(self) -> dict[str, str]:
+        """File -> text."""
+        names = {"nft": self.nft, "main": MAIN, "runtime": RUNTIME, "saved": SAVED, "table": runtime.TABLE}
+        return {UNIT_FILE: UNIT_TEXT.format(**names), DROP_IN: DROP_IN_TEXT.format(**names)}
 
     def enabled(self) -> bool:
         return self.run("systemctl", "is-enabled", UNIT, ok=None).stdout.strip() == "enabled"
@@ -159,7 +171,7 @@ class Host:
 
 
 def make_directories() -> None:
-    for path in (CONFIGURATION, os.path.dirname(STATE), STATE):
+    for path in (CONFIGURATION, os.path.dirname(STATE), STATE, os.path.dirname(DROP_IN)):
         if not os.path.isdir(path):
             # The parent may belong to others of the collection.
             os.makedirs(path, mode=0o700 if path == STATE else 0o755)

@@ -30,7 +30,7 @@ class Seen:
     saved: str | None
     boot: str | None
     runtime_file: str | None
-    unit: str | None
+    units: t.Mapping[str, str | None]  # file -> text
     enabled: bool
     started: bool
     waiting: bool
@@ -42,7 +42,7 @@ class Wanted:
     main: str  # the same as nft shows it
     structure: str
     runtime: str
-    unit: str
+    units: t.Mapping[str, str]
 
 
 def make(seen: Seen, wanted: Wanted) -> Plan:
@@ -60,8 +60,9 @@ def make(seen: Seen, wanted: Wanted) -> Plan:
         plan.add(Change(CHANGE, host.SAVED, "content", _there(seen.saved), "what the table holds", SAFE))
     if seen.main != wanted.main:
         plan.add(Change(CHANGE, f"table inet {rules.TABLE}", "rules", _there(seen.main), "loaded", DISRUPTIVE))
-    if seen.unit != wanted.unit:
-        plan.add(Change(CHANGE, host.UNIT_FILE, "content", _there(seen.unit), "written", SAFE))
+    for path, text in wanted.units.items():
+        if seen.units.get(path) != text:
+            plan.add(Change(CHANGE, path, "content", _there(seen.units.get(path)), "written", SAFE))
     if not seen.enabled:
         plan.add(Change(CHANGE, host.UNIT, "enabled", False, True, SAFE))
     if unconfirmed(seen, wanted):
@@ -89,8 +90,9 @@ def removal(seen: Seen) -> Plan:
         plan.add(Change(REMOVE, f"table inet {runtime.TABLE}", risk=DISRUPTIVE))
     if seen.main is not None:
         plan.add(Change(REMOVE, f"table inet {rules.TABLE}", risk=DISRUPTIVE))
-    if seen.unit is not None:
-        plan.add(Change(REMOVE, host.UNIT_FILE))
+    for path, text in seen.units.items():
+        if text is not None:
+            plan.add(Change(REMOVE, path))
     if seen.boot is not None or seen.runtime_file is not None:
         plan.add(Change(REMOVE, host.MAIN))
     return plan

@@ -92,8 +92,8 @@ class World:
     def waiting(self):
         return self.wait if host.WAITING in self.files else None
 
-    def unit_text(self):
-        return "unit"
+    def units(self):
+        return {host.UNIT_FILE: "unit", host.DROP_IN: "drop-in"}
 
     def enabled(self):
         return self.unit["enabled"]

@@ -16,9 +16,10 @@ RUNTIME = "table inet tenancy_runtime {\n\tset %s {\n\t\ttype x\n%s\t}\n}\n"
 EMPTY = "".join(
     f"\tset {name} {{\n\t\ttype x\n\t}}\n" for name in ("quarantined", "blocked_4", "blocked_6", "admins_4", "admins_6")
 )
-WANTED = plan.Wanted("rules", "main", "structure", EMPTY, "unit")
-DONE = plan.Seen("main", EMPTY, EMPTY, "rules", "structure", "unit", True, True, False)
-NOTHING = plan.Seen(None, None, None, None, None, None, False, False, False)
+UNITS = {host.UNIT_FILE: "unit", host.DROP_IN: "drop-in"}
+WANTED = plan.Wanted("rules", "main", "structure", EMPTY, UNITS)
+DONE = plan.Seen("main", EMPTY, EMPTY, "rules", "structure", UNITS, True, True, False)
+NOTHING = plan.Seen(None, None, None, None, None, {}, False, False, False)
 
 
 def objects(seen, wanted=WANTED):
@@ -32,7 +33,7 @@ def test_a_host_that_has_all_of_it_is_left_alone():
 
 def test_a_bare_host_gets_all_of_it():
     assert objects(NOTHING) == [
-        "table inet tenancy_runtime", host.RUNTIME, "table inet tenancy", host.UNIT_FILE, host.UNIT, host.MAIN,
+        "table inet tenancy_runtime", host.RUNTIME, "table inet tenancy", host.UNIT_FILE, host.DROP_IN, host.UNIT, host.MAIN,
     ]  # fmt: skip
     assert plan.unconfirmed(NOTHING, WANTED)
 
@@ -46,7 +47,8 @@ def test_a_bare_host_gets_all_of_it():
         ({"waiting": True}, [host.MAIN], True),
         ({"started": False}, [host.MAIN], True),
         ({"enabled": False}, [host.UNIT], False),
-        ({"unit": "older"}, [host.UNIT_FILE], False),
+        ({"units": {**UNITS, host.UNIT_FILE: "older"}}, [host.UNIT_FILE], False),
+        ({"units": {**UNITS, host.DROP_IN: None}}, [host.DROP_IN], False),
         ({"saved": None}, [host.SAVED], False),
         ({"runtime": None}, ["table inet tenancy_runtime"], False),
         ({"runtime_file": "older"}, [host.RUNTIME], False),
@@ -67,7 +69,7 @@ def test_a_firewall_that_blocks_something_is_not_removed():
     filled = EMPTY.replace("blocked_4 {\n\t\ttype x\n", "blocked_4 {\n\t\ttype x\n\t\telements = { 1.2.3.4 }\n")
     with pytest.raises(FirewallError, match="not removed while"):
         plan.removal(dataclasses.replace(DONE, runtime=filled))
-    assert len(plan.removal(DONE)) == 4
+    assert len(plan.removal(DONE)) == 5
     assert not plan.removal(NOTHING).changed
 
 
@@ -115,7 +117,7 @@ def test_the_connection_is_found_behind_sudo(tmp_path, monkeypatch, sshd):
 def test_the_unit_names_no_program_without_its_path():
     machine = object.__new__(host.Host)
     machine.nft = "/usr/sbin/nft"
-    text = machine.unit_text()
+    text = "".join(machine.units().values())
     for line in text.splitlines():
         if line.startswith("Exec"):
             assert line.partition("=")[2].lstrip("-").startswith("/")
