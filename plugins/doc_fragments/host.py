@@ -30,6 +30,18 @@ options:
     default: 300
 """
 
+    # What every module takes that has systemd read its units anew.
+    BUSY = r"""
+options:
+  busy:
+    description:
+      - What to do when a daemon-reload would take the GPUs from running containers. With V(fail) the module fails, with
+        V(skip) it warns; in both cases it has changed nothing.
+    type: str
+    choices: [fail, skip]
+    default: fail
+"""
+
     # What the modules take that work on the accounting database itself.
     MARIADB = r"""
 options:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import time
 import typing as t
 
@@ -17,10 +18,16 @@ PROPERTIES = (
     "SubState",
     "Result",
     "MainPID",
-    "UnitFileState",
-    "NeedDaemonReload",
     "NRestarts",
+    "Id",
+    "FragmentPath",
+    "DropInPaths",
 )
+FOLDER = "/etc/systemd/system"
+# What systemd itself makes at a reload, or knows without one.
+_OWN = re.compile(r"^/(run|etc)/systemd/(generator|transient|system\.control)")
+# systemd touches it whenever it has read its units.
+LOADED = "/run/systemd/systemd-units-load"
 # Ticks of the process table, the clock of the file system and two readings of the time do not agree to the last bit.
 # A file this close to the start counts as newer: a needless restart, once, instead of a missed one.
 MARGIN = 0.1
@@ -28,16 +35,20 @@ MARGIN = 0.1
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """A unit as it is now. ``started`` is the main process's start in seconds since the epoch, None without one."""
+    """A unit as it is now.
+
+    ``started`` is the main process's start in seconds since the epoch, None without one; ``files`` those that systemd has
+    read for it; ``folders`` where drop-ins may lie of which it does not know yet.
+    """
 
     loaded: bool
     active: str
     result: str
-    enabled: str
-    stale: bool
     pid: int
     restarts: int
     started: float | None = None
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
 
     @property
     def running(self) -> bool:
@@ -52,17 +63,55 @@ def parse(show: str, started: t.Callable[[int], float | None]) -> Unit:
         loaded=values.get("LoadState") == "loaded",
         active=values.get("ActiveState", "inactive"),
         result=values.get("Result", ""),
-        enabled=values.get("UnitFileState", ""),
-        stale=values.get("NeedDaemonReload") == "yes",
         pid=pid,
         restarts=int(values.get("NRestarts") or 0),
         started=started(pid) if pid else None,
+        files=tuple(
+            path
+            for key in ("FragmentPath", "DropInPaths")
+            for path in values.get(key, "").split()
+            if not _OWN.match(path)
+        ),
+        folders=drop_in_folders(values.get("Id", "")),
     )
+
+
+def drop_in_folders(unit: str) -> tuple[str, ...]:
+    """Where drop-ins of a unit may lie: its own, those of its template, those of all services. Pure."""
+    name, dot, kind = unit.rpartition(".")
+    names = [unit, f"{name.partition('@')[0]}@.{kind}" if "@" in name else "", kind]
+    return tuple(f"{FOLDER}/{it}.d" for it in names if it and dot)
 
 
 def read(name: str) -> Unit:
     done = _command.run(["systemctl", "show", name, *(f"--property={item}" for item in PROPERTIES)], ok=(0,))
     return parse(done.stdout, process_start)
+
+
+def enabled(name: str) -> str:
+    """What is on disk. The unit itself (UnitFileState) says until the next reload what was there before."""
+    return _command.run(["systemctl", "is-enabled", name]).stdout.strip()
+
+
+def stale(unit: Unit) -> bool:
+    """Whether systemd goes by files of before."""
+    gone = [path for path in unit.files if changed_at(path) is None]
+    return bool(gone or unread([*unit.files, *unit.folders]))
+
+
+def unread(paths: t.Iterable[str]) -> list[str]:
+    """The files and folders that changed after systemd last read its units.
+
+    It is not asked itself: up to 252 NeedDaemonReload says no where a unit got its first drop-in, and from 255 on it says
+    yes of every unit as soon as any is enabled.
+    """
+    try:
+        loaded = os.stat(LOADED).st_mtime
+    except FileNotFoundError:
+        # A release that does not say: what changed since it began.
+        loaded = process_start(1) or 0.0
+    changes = {path: changed_at(path) for path in paths}
+    return [path for path, changed in changes.items() if changed is not None and changed > loaded]
 
 
 def process_start(pid: int) -> float | None:

@@ -15,6 +15,8 @@ description:
     restarted.
   - A play that was killed between writing a file and restarting the service is therefore put right by the next run; a
     handler would be lost.
+  - Where a file of the unit, or a drop-in, is newer than what systemd knows, systemd reads its units anew first. It is not
+    told to, and the module fails, while there are containers that would lose their GPUs by that.
   - After a start it waits until O(ready) holds, and fails with the last lines of the service's journal when it does not.
 author:
   - gpuops.tenancy contributors (@gpuops)
@@ -161,6 +163,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command, _systemd
+from ansible_collections.gpuops.tenancy.plugins.module_utils._host import gpu_containers
 from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, LockError, lock_name
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import CHANGE, DISRUPTIVE, SAFE, Change, Plan
 
@@ -224,11 +227,17 @@ def may_reload(unit: _systemd.Unit, why: t.Sequence[str]) -> bool:
 
 
 def make_plan(
-    name: str, unit: _systemd.Unit, why: t.Sequence[str], state: str, enabled: bool, reload: bool = False
+    name: str,
+    unit: _systemd.Unit,
+    on_disk: str,
+    why: t.Sequence[str],
+    state: str,
+    enabled: bool,
+    reload: bool = False,
 ) -> Plan:
     """Pure."""
     plan = Plan()
-    is_enabled = unit.enabled in ("enabled", "enabled-runtime", "static", "indirect", "generated", "alias")
+    is_enabled = on_disk in ("enabled", "enabled-runtime", "static", "indirect", "generated", "alias")
     if enabled != is_enabled:
         plan.add(Change(CHANGE, name, "enabled", is_enabled, enabled, SAFE))
     if why:
@@ -245,7 +254,8 @@ def compile_commands(name: str, unit: _systemd.Unit, plan: Plan) -> list[list[st
     commands: list[list[str]] = []
     for change in plan:
         if change.field == "enabled":
-            commands.append(["systemctl", "enable" if change.after else "disable", name])
+            # For the next boot only. Without the reload of all units that would come with it.
+            commands.append(["systemctl", "enable" if change.after else "disable", "--no-reload", name])
         else:
             if unit.active == "failed" or unit.result == "start-limit-hit":
                 # After several failed starts systemd would refuse this one.
@@ -334,10 +344,13 @@ def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = 
     params = module.params
     service = Service(params)
     unit = _systemd.read(params["name"])
-    if unit.stale and not module.check_mode:
-        # A unit file or drop-in is newer than systemd's copy. Nothing that runs notices.
-        _command.run(["systemctl", "daemon-reload"], pass_fds=fds, ok=(0,))
-        unit = _systemd.read(params["name"])
+    if _systemd.stale(unit):
+        # A unit file or drop-in is newer than systemd's copy.
+        if module.check_mode:
+            gpu_containers.refuse_reload()
+        else:
+            gpu_containers.reload(fds)
+            unit = _systemd.read(params["name"])
     if not unit.loaded and params["state"] == "stopped":
         return
     if not unit.loaded and not module.check_mode:
@@ -345,7 +358,8 @@ def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = 
     changes = {path: _systemd.changed_at(path) for path in params["files"]}
     matches = service.matches() if unit.running and params["state"] == "started" else None
     why = reasons(unit, changes, params["state"], matches, params["pending"] and module.check_mode)
-    plan = make_plan(params["name"], unit, why, params["state"], params["enabled"], params["reload"])
+    on_disk = _systemd.enabled(params["name"])
+    plan = make_plan(params["name"], unit, on_disk, why, params["state"], params["enabled"], params["reload"])
     commands = compile_commands(params["name"], unit, plan)
     result.update(
         changed=plan.changed,
@@ -378,7 +392,7 @@ def main() -> None:
             name = lock_name("daemon", module.params["name"])
             with Lock(name, purpose=f"daemon {module.params['name']}", timeout=module.params["lock_timeout"]) as lock:
                 run(module, result, lock.fds)
-    except (NotReady, _command.CommandError, LockError, OSError) as exc:
+    except (NotReady, gpu_containers.Busy, _command.CommandError, LockError, OSError) as exc:
         result["changed"] = bool(result["applied"])
         message = str(exc)
         if isinstance(exc, _command.CommandError) and result["commands"]:

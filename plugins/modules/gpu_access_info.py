@@ -14,7 +14,9 @@ description:
     that runs users' code and from inside every session that is there now, and says what the kernel answered.
     What systemd or a file says about a policy is not asked.
   - Tries that the exempt services do reach the devices.
+  - Looks for users' processes outside of jobs that have had a device open since before the policy, and keep it.
   - Compares the device nodes with those that the scheduler keeps apart. A node that it does not know opens in every job.
+  - The graphics devices in F(/dev/dri) of NVIDIA's cards count as device nodes of theirs.
   - A way that could not be tried counts as failed. One that does not exist here is C(absent).
 author:
   - gpuops.tenancy contributors (@gpuops)
@@ -50,6 +52,12 @@ options:
       - Device files that the scheduler hands out. Without it no device node is called unknown.
     type: list
     elements: path
+  known_devices:
+    description:
+      - Device files that everybody may open, in jobs and outside, with the reason. A path, or a shell pattern. They are not
+        tried, and never called unknown. The rights to make and watch MIG instances cannot be among them.
+    type: dict
+    default: {}
 seealso:
   - module: gpuops.tenancy.gpu_device_policy
 """
@@ -71,7 +79,7 @@ devices:
   returned: success
   type: list
   elements: dict
-  sample: [{path: /dev/nvidia0, kind: gpu, mode: "0666"}]
+  sample: [{path: /dev/nvidia0, kind: gpu, mode: "0666", known: false}]
 attempts:
   description: What was tried. C(verdict) is C(pass), C(fail) or C(absent).
   returned: success
@@ -90,8 +98,8 @@ failures:
   elements: str
 live:
   description: >-
-    Sessions from before the policy that still reach devices, one sentence each. On cgroup v1 a slice may keep the
-    rules it was made with until the user has logged out of all sessions.
+    Sessions from before the policy that still reach devices, and processes outside of jobs that have one open, one
+    sentence each. On cgroup v1 a slice may keep the rules it was made with until the user has logged out of all sessions.
   returned: success
   type: list
   elements: str
@@ -112,6 +120,7 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._host import (
     device_policy,
     gpu_access,
     gpu_devices,
+    gpu_holders,
     local_accounts,
 )
 from ansible_collections.gpuops.tenancy.plugins.module_utils._host.device_probe import Attempt
@@ -132,6 +141,7 @@ def argument_spec() -> dict[str, t.Any]:
         "exempt_users": {"type": "list", "elements": "str", "default": []},
         "user": {"type": "str", "default": "nobody"},
         "listed": {"type": "list", "elements": "path"},
+        "known_devices": {"type": "dict", "default": {}},
     }
 
 
@@ -146,8 +156,16 @@ def sentence(attempt: Attempt) -> str:
     return f"{attempt.way} is kept from {', '.join(refused)}, which it needs"
 
 
-def survey(params: t.Mapping[str, t.Any], devices: t.Sequence[str]) -> tuple[list[Attempt], list[Attempt]]:
-    """What may be started and runs, and what people have open now."""
+def held(holder: gpu_holders.Holder) -> str:
+    """Pure."""
+    user = gpu_access.user_name(holder.uid)
+    return f"process {holder.pid} ({holder.name}) of {user}, in no job, has {', '.join(holder.devices)} open"
+
+
+def survey(
+    params: t.Mapping[str, t.Any], devices: t.Sequence[str]
+) -> tuple[list[Attempt], list[Attempt], list[gpu_holders.Holder]]:
+    """What may be started and runs, what people who are logged in can open, and what has been open for long."""
     try:
         account = pwd.getpwnam(params["user"])
     except KeyError as exc:
@@ -160,24 +178,31 @@ def survey(params: t.Mapping[str, t.Any], devices: t.Sequence[str]) -> tuple[lis
     ways = gpu_access.Survey(devices, account.pw_uid, account.pw_gid, exempt)
     attempts = [ways.new_session(), ways.new_manager()]
     attempts += ways.services(params["services"], True) + ways.services(params["exempt_services"], False)
-    return attempts, ways.live_sessions()
+    return attempts, ways.live_sessions(), ways.holders(params["exempt_services"])
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     params = module.params
+    silent = sorted(path for path, why in params["known_devices"].items() if not str(why or "").strip())
+    if silent:
+        module.fail_json(msg=f"say in known_devices why everybody may open {', '.join(silent)}")
     try:
         nodes = gpu_devices.read()
-        attempts, live = survey(params, [node.path for node in nodes]) if nodes else ([], [])
+        tried = gpu_devices.without(nodes, params["known_devices"])
+        attempts, live, holders = survey(params, [node.path for node in tried]) if tried else ([], [], [])
     except ERRORS as exc:
         module.fail_json(msg=str(exc))
     module.exit_json(
         changed=False,
-        devices=[{"path": node.path, "kind": node.kind, "mode": f"{node.mode:04o}"} for node in nodes],
+        devices=[
+            {"path": node.path, "kind": node.kind, "mode": f"{node.mode:04o}", "known": node not in tried}
+            for node in nodes
+        ],
         attempts=[attempt.as_dict() for attempt in attempts + live],
         failures=[sentence(attempt) for attempt in attempts if attempt.verdict == "fail"],
-        live=[sentence(attempt) for attempt in live if attempt.verdict == "fail"],
-        unlisted=[] if params["listed"] is None else gpu_devices.problems(nodes, params["listed"]),
+        live=[sentence(attempt) for attempt in live if attempt.verdict == "fail"] + [held(it) for it in holders],
+        unlisted=[] if params["listed"] is None else gpu_devices.problems(tried, params["listed"]),
     )
 
 

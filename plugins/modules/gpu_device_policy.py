@@ -21,6 +21,7 @@ author:
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
   - gpuops.tenancy.host.lock
+  - gpuops.tenancy.host.busy
 attributes:
   check_mode:
     support: full
@@ -50,23 +51,16 @@ options:
     default: []
   drivers:
     description:
-      - How the names of the drivers begin that are kept away.
+      - How the names of the drivers begin that are kept away. V(drm) is F(/dev/dri), by which GPUs open, too.
     type: list
     elements: str
-    default: [nvi]
+    default: [nvi, drm]
   allow:
     description:
       - Devices that are allowed although a driver of O(drivers) serves them, as for C(DeviceAllow) of systemd.
     type: list
     elements: str
     default: []
-  busy:
-    description:
-      - What to do when a daemon-reload would take the GPUs from running containers. With V(fail) the module fails, with
-        V(skip) it warns; in both cases it has changed nothing.
-    type: str
-    choices: [fail, skip]
-    default: fail
 seealso:
   - module: gpuops.tenancy.gpu_access_info
 """
@@ -119,9 +113,8 @@ remaining:
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _command, _systemd
 from ansible_collections.gpuops.tenancy.plugins.module_utils._host import (
-    cgroups,
     device_policy,
     drop_ins,
     gpu_containers,
@@ -132,7 +125,6 @@ from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, 
 ERRORS = (
     device_policy.PolicyError,
     local_accounts.AccountError,
-    cgroups.NoHierarchy,
     gpu_containers.Busy,
     _command.CommandError,
     LockError,
@@ -145,9 +137,9 @@ def argument_spec() -> dict[str, t.Any]:
         "services": {"type": "list", "elements": "str", "required": True},
         "exempt_services": {"type": "list", "elements": "str", "default": []},
         "exempt_users": {"type": "list", "elements": "str", "default": []},
-        "drivers": {"type": "list", "elements": "str", "default": ["nvi"]},
+        "drivers": {"type": "list", "elements": "str", "default": ["nvi", "drm"]},
         "allow": {"type": "list", "elements": "str", "default": []},
-        "busy": {"type": "str", "choices": ["fail", "skip"], "default": "fail"},
+        "busy": gpu_containers.BUSY,
         "lock_timeout": {"type": "int", "default": 300},
     }
 
@@ -155,7 +147,7 @@ def argument_spec() -> dict[str, t.Any]:
 def in_force(path: str) -> device_policy.InForce:
     """What systemd goes by for the unit of a drop-in."""
     unit = device_policy.concrete(device_policy.unit_of(path))
-    names = ("DevicePolicy", "DeviceAllow", "DropInPaths", "NeedDaemonReload", "LoadState")
+    names = ("DevicePolicy", "DeviceAllow", "DropInPaths", "LoadState")
     argv = ["systemctl", "show", unit, *(f"--property={name}" for name in names)]
     return device_policy.parse(unit, _command.run(argv, ok=(0,)).stdout)
 
@@ -167,30 +159,24 @@ def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = 
         params["services"], params["exempt_services"], uids, params["drivers"], params["allow"]
     )
     plan = drop_ins.plan(device_policy.read(texts), texts)
-    # A run that was killed between the files and the reload has left systemd with the old ones. Its own word for that
-    # stays "yes" after a reload on some releases, so what counts is what it goes by.
-    stale = any(device_policy.behind(in_force(path), text) for path, text in texts.items())
+    # A run that was killed between the files and the reload has left systemd with the old ones.
+    stale = any(device_policy.overruled(in_force(path), texts[path]) for path in _systemd.unread(texts))
     if plan.changed or stale:
-        try:
-            gpu_containers.refuse_reload()
-        except gpu_containers.Busy as exc:
-            if params["busy"] == "fail":
-                raise
-            module.warn(str(exc))
-            result["skipped_for"] = exc.scopes
+        result["skipped_for"] = gpu_containers.waits_for(params["busy"], module.warn)
+        if result["skipped_for"]:
             return
     result.update(
         changed=plan.changed or stale,
         plan=plan.as_list(),
         diff=drop_ins.difference(plan),
-        commands=[" ".join(drop_ins.RELOAD)] if plan.changed or stale else [],
+        commands=[" ".join(gpu_containers.RELOAD)] if plan.changed or stale else [],
         remaining=[change.object for change in plan],
     )
     if module.check_mode:
         return
     drop_ins.apply(plan, result)
     if plan.changed or stale:
-        _command.run(drop_ins.RELOAD, timeout=120, pass_fds=fds, ok=(0,))
+        gpu_containers.reload(fds)
     wrong = [device_policy.overruled(in_force(path), text) for path, text in texts.items()]
     if any(wrong):
         raise device_policy.PolicyError("; ".join(filter(None, wrong)))

@@ -83,7 +83,7 @@ import shlex
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuops.tenancy.plugins.module_utils import _command, _files
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _command, _files, _systemd
 from ansible_collections.gpuops.tenancy.plugins.module_utils._host import drop_ins, kernel
 from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, LockError, lock_name
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, Change, Plan
@@ -122,8 +122,8 @@ def read_mount(path: str) -> kernel.Mount:
 def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = ()) -> None:
     path, options = module.params["path"], module.params["options"]
     command = ["/bin/mount", "-o", ",".join(["remount", *map(kernel.normal, options)]), path]
-    unit = os.path.join(drop_ins.FOLDER, unit_name(path))
-    link = os.path.join(drop_ins.FOLDER, "sysinit.target.wants", unit_name(path))
+    unit = os.path.join(_systemd.FOLDER, unit_name(path))
+    link = os.path.join(_systemd.FOLDER, "sysinit.target.wants", unit_name(path))
     files = drop_ins.plan({unit: drop_ins.read(unit)}, {unit: unit_text(path, command)} if options else {})
     linked = [] if not options or os.path.islink(link) else [Change(ADD, link)]
     live = kernel.plan_mount(read_mount(path), options)

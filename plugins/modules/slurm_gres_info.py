@@ -10,7 +10,8 @@ DOCUMENTATION = r"""
 module: slurm_gres_info
 short_description: The device files that Slurm hands out on a node
 description:
-  - Reads C(gres.conf) of the node, included files too. Where it says C(AutoDetect), slurmd is asked what it finds, with a
+  - Reads the C(gres.conf) that slurmd on this node goes by, included files too. A node that fetches its configuration from
+    the controller keeps it in a directory of its own (O(caches)). Where it says C(AutoDetect), slurmd is asked what it finds, with a
     copy of the configuration that keeps it from writing anything.
 author:
   - gpuops.tenancy contributors (@gpuops)
@@ -25,6 +26,13 @@ options:
       - Directory of the configuration.
     type: path
     default: /etc/slurm
+  caches:
+    description:
+      - Where slurmd keeps what it has fetched from the controller. Looked at, in this order, when there is no C(slurm.conf)
+        in O(path).
+    type: list
+    elements: path
+    default: [/run/slurm/conf, /var/spool/slurmd/conf-cache]
   node:
     description:
       - NodeName of this host.
@@ -50,6 +58,11 @@ known:
   description: Whether there is a C(gres.conf). Without one nothing is known, which is not the same as no devices.
   returned: success
   type: bool
+path:
+  description: The C(gres.conf) that was looked for, or read.
+  returned: success
+  type: str
+  sample: /etc/slurm/gres.conf
 """
 
 import os
@@ -68,6 +81,7 @@ ERRORS = (check.CheckFailed, include.IncludeError, hostlist.HostlistError, _comm
 def argument_spec() -> dict[str, t.Any]:
     return {
         "path": {"type": "path", "default": "/etc/slurm"},
+        "caches": {"type": "list", "elements": "path", "default": ["/run/slurm/conf", "/var/spool/slurmd/conf-cache"]},
         "node": {"type": "str", "required": True},
         "search_path": {"type": "list", "elements": "path", "default": _command.SEARCH_PATH},
     }
@@ -83,6 +97,11 @@ def detected(said: str) -> list[str]:
     """The files in what ``slurmd -G`` prints. Pure."""
     words = re.findall(r"\bFile=(\S+)", said)
     return sorted({path for word in words for path in hostlist.expand(word)})
+
+
+def directory(path: str, caches: t.Sequence[str]) -> str:
+    """The one that slurmd goes by: the site's own, or that of a slurmd which fetches its configuration."""
+    return next((it for it in (path, *caches) if os.path.exists(os.path.join(it, "slurm.conf"))), path)
 
 
 def ask_slurmd(path: str, node: str, search_path: t.Sequence[str]) -> list[str]:
@@ -102,17 +121,18 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     params = module.params
     files: set[str] = set()
-    path = os.path.join(params["path"], "gres.conf")
+    folder = directory(params["path"], params["caches"])
+    path = os.path.join(folder, "gres.conf")
     known = os.path.exists(path)
     try:
         if known:
             text = include.expand(path)
             files = set(read.device_files(text, params["node"]))
             if detects(text):
-                files |= set(ask_slurmd(params["path"], params["node"], params["search_path"]))
+                files |= set(ask_slurmd(folder, params["node"], params["search_path"]))
     except ERRORS as exc:
         module.fail_json(msg=str(exc))
-    module.exit_json(changed=False, known=known, files=sorted(files, key=hostlist.natural))
+    module.exit_json(changed=False, known=known, path=path, files=sorted(files, key=hostlist.natural))
 
 
 if __name__ == "__main__":

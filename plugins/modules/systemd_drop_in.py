@@ -17,6 +17,7 @@ author:
 extends_documentation_fragment:
   - gpuops.tenancy.attributes
   - gpuops.tenancy.host.lock
+  - gpuops.tenancy.host.busy
 attributes:
   check_mode:
     support: full
@@ -76,6 +77,12 @@ commands:
   returned: always
   type: list
   elements: str
+skipped_for:
+  description: Containers for whose sake nothing was changed.
+  returned: always
+  type: list
+  elements: str
+  sample: [docker-5f1c.scope]
 applied:
   description: Paths that had been changed before the failure.
   returned: failure
@@ -93,14 +100,13 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
 from ansible_collections.gpuops.tenancy.plugins.module_utils._host import (
-    cgroups,
     device_policy,
     drop_ins,
     gpu_containers,
 )
 from ansible_collections.gpuops.tenancy.plugins.module_utils._lock import Lock, LockError
 
-ERRORS = (drop_ins.DropInError, gpu_containers.Busy, cgroups.NoHierarchy, _command.CommandError, LockError, OSError)
+ERRORS = (drop_ins.DropInError, gpu_containers.Busy, _command.CommandError, LockError, OSError)
 
 
 def argument_spec() -> dict[str, t.Any]:
@@ -108,6 +114,7 @@ def argument_spec() -> dict[str, t.Any]:
         "unit": {"type": "str", "required": True},
         "name": {"type": "str", "required": True},
         "content": {"type": "str", "default": ""},
+        "busy": gpu_containers.BUSY,
         "lock_timeout": {"type": "int", "default": 300},
     }
 
@@ -116,33 +123,35 @@ def run(module: AnsibleModule, result: dict[str, t.Any], fds: t.Sequence[int] = 
     params = module.params
     path = drop_ins.path(params["unit"], params["name"])
     text = params["content"]
+    result["path"] = path
     texts = {path: text if text.endswith("\n") else f"{text}\n"} if text else {}
     plan = drop_ins.plan({path: drop_ins.read(path)}, texts)
     unit = device_policy.concrete(params["unit"])
-    stale = drop_ins.stale(unit)
+    stale = drop_ins.owed(unit, path)
+    if plan.changed or stale:
+        result["skipped_for"] = gpu_containers.waits_for(params["busy"], module.warn)
+        if result["skipped_for"]:
+            return
     result.update(
         changed=plan.changed or stale,
-        path=path,
         plan=plan.as_list(),
         diff=drop_ins.difference(plan),
-        commands=[" ".join(drop_ins.RELOAD)] if plan.changed or stale else [],
+        commands=[" ".join(gpu_containers.RELOAD)] if plan.changed or stale else [],
         remaining=[change.object for change in plan],
     )
-    if not result["changed"]:
-        return
-    gpu_containers.refuse_reload()
-    if module.check_mode:
+    if not result["changed"] or module.check_mode:
         return
     drop_ins.apply(plan, result)
-    _command.run(drop_ins.RELOAD, timeout=120, pass_fds=fds, ok=(0,))
-    if drop_ins.stale(unit):
-        raise drop_ins.DropInError(f"systemd does not go by what is on disk for {unit}")
+    gpu_containers.reload(fds)
+    if drop_ins.owed(unit, path):
+        raise drop_ins.DropInError(f"systemd has read its units anew, and does not go by {path} as it is for {unit}")
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     result: dict[str, t.Any] = {
-        "changed": False, "path": "", "plan": [], "diff": {}, "commands": [], "applied": [], "remaining": [],
+        "changed": False, "path": "", "plan": [], "diff": {}, "commands": [], "skipped_for": [], "applied": [],
+        "remaining": [],
     }  # fmt: skip
     try:
         if module.check_mode:

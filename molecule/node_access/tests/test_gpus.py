@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+import subprocess
 import sys
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from access import DENIED, converge, give_key, gpus, gpus_by_ssh, job, on, said, sorted_answers, ssh, wait_for
+from definition import inventory_folder
 from remote import OPEN_GPUS, gpus_seen
 
 NODES = ("gpu1", "gpu2", "gpu3")
@@ -171,27 +174,94 @@ def test_an_overruled_policy_is_an_error():
         said("gpu2", "sh", "-c", f"rm {folder}/90-local.conf; systemctl daemon-reload")
 
 
-def test_containers_that_would_lose_their_gpus_make_it_wait():
-    said("gpu2", "systemd-run", "--scope", "--unit=docker-0123456789ab", *SLEEP)
+# What runc tells systemd of a container without devices of its own.
+RUNC = (
+    "/dev/char/1:3 rwm",
+    "/dev/char/1:5 rwm",
+    "/dev/char/1:9 rwm",
+    "/dev/char/5:0 rwm",
+    "/dev/char/5:2 rwm",
+    "char-136 rwm",
+)
+
+
+@contextlib.contextmanager
+def container(name: str, *devices: str):
+    """A scope as runc makes it, and its device cgroup."""
+    allow = [f"--property=DeviceAllow={item}" for item in ("block-* m", "char-* m", *RUNC, *devices)]
+    said("gpu2", "systemd-run", "--scope", f"--unit={name}", "--property=DevicePolicy=strict", *allow, *SLEEP)
     try:
-        change = [
-            "--tags",
-            "gpu_access",
-            "--limit",
-            "gpu2",
-            "-e",
-            '{"gpu_access_services_extra": ["site-app", "another"]}',
-        ]
-        run = converge(*change).wait()
-        assert run.returncode != 0
-        assert "docker-0123456789ab.scope" in run.output
-        assert on("gpu2", "test", "-e", "/etc/systemd/system/another.service.d").returncode != 0
-        left = converge(*change, "-e", "gpu_access_busy=skip").wait()
-        assert left.returncode == 0, left.output
-        assert left.changed == []
-        assert on("gpu2", "test", "-e", "/etc/systemd/system/another.service.d").returncode != 0
+        yield said("gpu2", "sh", "-c", f"echo /sys/fs/cgroup/devices$(systemctl show {name}.scope -P ControlGroup)")
     finally:
-        said("gpu2", "systemctl", "stop", "docker-0123456789ab.scope")
+        said("gpu2", "systemctl", "stop", f"{name}.scope")
+
+
+def opens_in(group: str) -> list[str]:
+    return sorted_answers(gpus(said("gpu2", "sh", "-c", f"echo $$ > {group}/cgroup.procs; exec open-gpus")))
+
+
+def test_containers_that_would_lose_their_gpus_make_it_wait():
+    change = ["--tags", "gpu_access", "--limit", "gpu2", "-e", '{"gpu_access_services_extra": ["site-app", "another"]}']
+    another = ("gpu2", "test", "-e", "/etc/systemd/system/another.service.d")
+    with container("docker-cafe", "/dev/char/195:0 rwm") as given:
+        assert opens_in(given) == ONE
+        with container("docker-0123456789ab") as hooked:
+            # As NVIDIA's hook does it.
+            said(
+                "gpu2", "sh", "-c", f'for n in 0 1 2 3; do echo "c 195:$n rwm" > {hooked}/devices.allow || exit 1; done'
+            )
+            assert opens_in(hooked) == ["ENXIO"] * 4
+            run = converge(*change).wait()
+            assert run.returncode != 0
+            assert "docker-0123456789ab.scope. It was not told to" in run.output
+            assert on(*another).returncode != 0
+            left = converge(*change, "-e", "gpu_access_busy=skip").wait()
+            assert left.returncode == 0, left.output
+            assert left.changed == []
+            assert on(*another).returncode != 0
+            # A service that another drop-in waits for: the same.
+            said("gpu2", "sh", "-c", "touch /etc/systemd/system/slurmd.service.d/50-tenancy-gpu.conf")
+            done = on_daemon("slurmd")
+            assert done.returncode != 0
+            assert "docker-0123456789ab.scope" in done.stdout
+            assert opens_in(hooked) == ["ENXIO"] * 4
+        # The one that systemd knows of is in nobody's way, and loses nothing.
+        run = converge(*change).wait()
+        assert run.returncode == 0, run.output
+        assert on(*another).returncode == 0
+        assert opens_in(given) == ONE
+
+
+def on_daemon(name: str) -> subprocess.CompletedProcess[str]:
+    argv = ["ansible", "-i", str(inventory_folder()), "gpu2", "-b", "-m", "gpuops.tenancy.daemon", "-a", f"name={name}"]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+def test_gpus_of_which_slurm_knows_nothing_are_an_error():
+    said("gpu2", "mv", "/etc/slurm/gres.conf", "/etc/slurm/gres.conf.away")
+    try:
+        run = converge("--tags", "gpu_access", "--limit", "gpu2").wait()
+        assert run.returncode != 0
+        assert "There is no /etc/slurm/gres.conf, and there is /dev/nvidia0, /dev/nvidia1" in run.output
+    finally:
+        said("gpu2", "mv", "/etc/slurm/gres.conf.away", "/etc/slurm/gres.conf")
+
+
+def test_who_has_had_a_gpu_open_since_before_is_reported(request):
+    # Without a driver behind it a device opens by its path alone.
+    hold = "import os, time; os.open('/dev/nvidia0', os.O_PATH); time.sleep(600)"
+    said("gpu2", *in_slice("alice", "sh", "-c", f'python3 -c "{hold}" >/dev/null 2>&1 &'))
+    request.addfinalizer(lambda: on("gpu2", "pkill", "-u", "alice", "-x", "python3"))
+    pid = said("gpu2", "pgrep", "-u", "alice", "-x", "python3")
+    verify = ["--tags", "gpu_access_verify", "--limit", "gpu2"]
+    run = converge(*verify).wait()
+    assert run.returncode == 0, run.output
+    assert f"process {pid} (python3) of alice, in no job, has /dev/nvidia0 open" in run.output
+    assert converge(*verify, "-e", "gpu_access_live_sessions=fail").wait().returncode != 0
+    # What has it from a job is nobody's business.
+    with job("alice", "gpu2", "--gres=gpu:1", script=f'python3 -c "{hold}"'):
+        run = converge(*verify).wait()
+    assert run.output.count("has /dev/nvidia0 open") == 1, run.output
 
 
 def test_a_job_goes_on_and_never_sees_a_foreign_device():

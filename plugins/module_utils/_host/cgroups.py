@@ -8,8 +8,8 @@ import dataclasses
 import os
 import re
 
-# Anchored: nobody but root makes cgroups of these names there.
-JOB = re.compile(r"^/(slurm(_[^/]+)?/uid_\d+|(system\.slice/)?[^/]*slurmstepd\.scope)/job_\d+")
+# Anchored: nobody but root makes cgroups of these names there. The scripts around jobs, which stand alone, have the same.
+JOB = re.compile(r"^(/slurm(_[^/]+)?/uid_\d+|(?!/user\.slice/)(/[^/]+)*/([^/]+_)?slurmstepd\.scope)/job_\d+(/|$)")
 
 
 class NoHierarchy(Exception):

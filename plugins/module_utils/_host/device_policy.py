@@ -15,6 +15,7 @@ import os
 import re
 import typing as t
 
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _systemd
 from ansible_collections.gpuops.tenancy.plugins.module_utils._host import drop_ins
 
 NAME = "50-tenancy-gpu.conf"
@@ -93,7 +94,7 @@ def wanted(
     texts.update({name: denying("Service", prefixes, allow) for name in denied})
     texts.update({name: exempting("Service") for name in exempted})
     texts.update({f"user-{uid}.slice": exempting("Slice") for uid in exempt_uids})
-    return {os.path.join(drop_ins.FOLDER, f"{unit}.d", NAME): text for unit, text in sorted(texts.items())}
+    return {os.path.join(_systemd.FOLDER, f"{unit}.d", NAME): text for unit, text in sorted(texts.items())}
 
 
 def unit_of(path: str) -> str:
@@ -107,7 +108,7 @@ def concrete(unit: str) -> str:
 
 def read(paths: t.Iterable[str]) -> dict[str, str | None]:
     """Path -> text of what is there, our own drop-ins for other units included."""
-    return {path: drop_ins.read(path) for path in {*paths, *glob.glob(os.path.join(drop_ins.FOLDER, "*.d", NAME))}}
+    return {path: drop_ins.read(path) for path in {*paths, *glob.glob(os.path.join(_systemd.FOLDER, "*.d", NAME))}}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,7 +119,6 @@ class InForce:
     policy: str = "auto"
     allow: tuple[str, ...] = ()
     drop_ins: tuple[str, ...] = ()
-    stale: bool = False
     loaded: bool = True
 
 
@@ -136,7 +136,6 @@ def parse(unit: str, show: str) -> InForce:
         values.get("DevicePolicy", ["auto"])[0],
         allow,
         paths,
-        values.get("NeedDaemonReload", ["no"])[0] == "yes",
         values.get("LoadState", ["loaded"])[0] == "loaded",
     )
 
@@ -153,11 +152,6 @@ def overruled(found: InForce, text: str) -> str:
     if extra:
         return _because(found, f"also allows {', '.join(sorted(extra))}")
     return _because(found, f"does not allow {', '.join(sorted(missing))}") if missing else ""
-
-
-def behind(found: InForce, text: str) -> bool:
-    """Whether a unit does not have the policy of its drop-in because systemd has not read it. Pure."""
-    return found.stale and bool(overruled(found, text))
 
 
 def _because(found: InForce, what: str) -> str:

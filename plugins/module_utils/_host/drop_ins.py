@@ -8,11 +8,9 @@ import os
 import re
 import typing as t
 
-from ansible_collections.gpuops.tenancy.plugins.module_utils import _command, _files
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _command, _files, _systemd
 from ansible_collections.gpuops.tenancy.plugins.module_utils._plan import ADD, CHANGE, REMOVE, Change, Plan
 
-FOLDER = "/etc/systemd/system"
-RELOAD = ["systemctl", "daemon-reload"]
 _UNIT = re.compile(r"^[A-Za-z0-9:_.@-]+\.(service|slice|scope|socket|timer|mount)$")
 _NAME = re.compile(r"^[A-Za-z0-9_.-]+\.conf$")
 
@@ -27,7 +25,7 @@ def path(unit: str, name: str) -> str:
         raise DropInError(f"{unit!r} is no name of a unit; write it in full, like ssh.service")
     if not _NAME.match(name):
         raise DropInError(f"{name!r} is no name of a drop-in; it has to end in .conf")
-    return os.path.join(FOLDER, f"{unit}.d", name)
+    return os.path.join(_systemd.FOLDER, f"{unit}.d", name)
 
 
 def read(file: str) -> str | None:
@@ -75,7 +73,14 @@ def apply(changes: t.Iterable[Change], result: dict[str, t.Any]) -> None:
         result["remaining"].remove(change.object)
 
 
-def stale(unit: str) -> bool:
-    """Whether systemd goes by files of before."""
-    done = _command.run(["systemctl", "show", unit, "--property=NeedDaemonReload"], ok=(0,))
-    return "NeedDaemonReload=yes" in done.stdout
+def owed(unit: str, file: str) -> bool:
+    """Whether systemd goes by another drop-in than the one on disk.
+
+    :param unit: one that systemd can be asked about.
+    """
+    done = _command.run(["systemctl", "show", unit, "--property=LoadState", "--property=DropInPaths"], ok=(0,))
+    values = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    there = os.path.exists(file)
+    # A unit that does not exist, or is masked, has none.
+    listed = file in values.get("DropInPaths", "").split() if values.get("LoadState") == "loaded" else there
+    return there != listed or bool(_systemd.unread([file]))

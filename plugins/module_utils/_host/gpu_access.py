@@ -10,7 +10,7 @@ import re
 import typing as t
 
 from ansible_collections.gpuops.tenancy.plugins.module_utils import _command
-from ansible_collections.gpuops.tenancy.plugins.module_utils._host import cgroups, device_policy
+from ansible_collections.gpuops.tenancy.plugins.module_utils._host import cgroups, device_policy, gpu_holders
 from ansible_collections.gpuops.tenancy.plugins.module_utils._host.device_probe import (
     Attempt,
     in_manager,
@@ -118,3 +118,10 @@ class Survey:
             way = f"live session of {user_name(uid)}"
             found.append(of_unit(self.hierarchy, way, path, True, self.devices, self.uid, self.gid))
         return found
+
+    def holders(self, exempt_services: t.Iterable[str]) -> list[gpu_holders.Holder]:
+        """Processes that had a GPU open before it was closed to them, and keep it: no policy takes that away."""
+        units = [it for name in exempt_services for it in instances(device_policy.service(name))]
+        groups = [group for group in (show(it, "ControlGroup").get("ControlGroup", "") for it in units) if group]
+        spare = {pid for group in groups for pid in self.hierarchy.unit_pids(group)}
+        return gpu_holders.read(self.hierarchy, self.devices, self.exempt_uids, spare)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import time
+import types
 
 import pytest
-from ansible_collections.gpuops.tenancy.plugins.module_utils import _systemd
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _command, _systemd
+from ansible_collections.gpuops.tenancy.plugins.module_utils._host import gpu_containers
 from ansible_collections.gpuops.tenancy.plugins.modules import daemon
 
-SHOW = "LoadState=loaded\nActiveState=active\nSubState=running\nResult=success\nMainPID=42\nUnitFileState=enabled\nNeedDaemonReload=no\nNRestarts=3\n"
+SHOW = (
+    "LoadState=loaded\nActiveState=active\nSubState=running\nResult=success\nMainPID=42\nNRestarts=3\nId=x.service\n"
+    "FragmentPath=/lib/systemd/system/x.service\n"
+    "DropInPaths=/etc/systemd/system/x.service.d/a.conf /run/systemd/generator/x.service.d/b.conf\n"
+)
 
 
 def unit(**changes):
     values = {
-        "loaded": True, "active": "active", "result": "success", "enabled": "enabled", "stale": False, "pid": 42,
-        "restarts": 0, "started": 1000.0, **changes,
+        "loaded": True, "active": "active", "result": "success", "pid": 42, "restarts": 0, "started": 1000.0, **changes,
     }  # fmt: skip
     return _systemd.Unit(**values)
 
@@ -25,7 +30,13 @@ STOPPED = {"active": "inactive", "pid": 0, "started": None}
 
 def test_parse():
     found = _systemd.parse(SHOW, lambda pid: pid * 1.0)
-    assert found == unit(restarts=3, started=42.0)
+    # What a generator makes is new after every reload, and says nothing.
+    assert found == unit(
+        restarts=3,
+        started=42.0,
+        files=("/lib/systemd/system/x.service", "/etc/systemd/system/x.service.d/a.conf"),
+        folders=("/etc/systemd/system/x.service.d", "/etc/systemd/system/service.d"),
+    )
     assert found.running
     gone = _systemd.parse("LoadState=not-found\nActiveState=inactive\nMainPID=0\n", lambda pid: 1.0)
     assert (gone.loaded, gone.running, gone.started) == (False, False, None)
@@ -70,33 +81,41 @@ def test_why(now, changes, state, matches, pending, expected):
 
 
 @pytest.mark.parametrize(
-    ("now", "why", "state", "enabled", "expected"),
+    ("now", "on_disk", "why", "state", "enabled", "expected"),
     [
-        (unit(), [], "started", True, []),
-        (unit(enabled="static"), [], "started", True, []),
-        (unit(enabled="disabled"), [], "started", True, [["systemctl", "enable", "x"]]),
-        (unit(), ["r"], "started", True, [["systemctl", "restart", "x"]]),
-        (unit(**STOPPED), ["r"], "started", True, [["systemctl", "start", "x"]]),
-        (unit(active="activating", pid=0), ["r"], "started", True, [["systemctl", "restart", "x"]]),
+        (unit(), "enabled", [], "started", True, []),
+        (unit(), "static", [], "started", True, []),
+        (unit(), "disabled", [], "started", True, [["systemctl", "enable", "--no-reload", "x"]]),
+        (unit(), "enabled", ["r"], "started", True, [["systemctl", "restart", "x"]]),
+        (unit(**STOPPED), "enabled", ["r"], "started", True, [["systemctl", "start", "x"]]),
+        (unit(active="activating", pid=0), "enabled", ["r"], "started", True, [["systemctl", "restart", "x"]]),
         (
             unit(active="failed", pid=0, result="start-limit-hit"),
+            "enabled",
             ["r"],
             "started",
             True,
             [["systemctl", "reset-failed", "x"], ["systemctl", "start", "x"]],
         ),
-        (unit(), ["r"], "stopped", False, [["systemctl", "disable", "x"], ["systemctl", "stop", "x"]]),
+        (
+            unit(),
+            "enabled",
+            ["r"],
+            "stopped",
+            False,
+            [["systemctl", "disable", "--no-reload", "x"], ["systemctl", "stop", "x"]],
+        ),
     ],
 )
-def test_commands(now, why, state, enabled, expected):
-    plan = daemon.make_plan("x", now, why, state, enabled)
+def test_commands(now, on_disk, why, state, enabled, expected):
+    plan = daemon.make_plan("x", now, on_disk, why, state, enabled)
     assert daemon.compile_commands("x", now, plan) == expected
     assert plan.changed is bool(expected)
 
 
 def test_the_reason_is_in_the_diff():
     plan = daemon.make_plan(
-        "slurmd", unit(), ["/etc/slurm/slurm.conf is newer than the running process"], "started", True
+        "slurmd", unit(), "enabled", ["/etc/slurm/slurm.conf is newer than the running process"], "started", True
     )
     assert "restarted: /etc/slurm/slurm.conf is newer" in plan.diff("a", "b")["after"]
     assert [change.risk for change in plan] == ["disruptive"]
@@ -208,5 +227,80 @@ def test_a_port_that_nobody_listens_on():
     ],
 )
 def test_a_reload_is_enough_for_files_and_never_for_the_unit(now, why, verb):
-    plan = daemon.make_plan("x", now, why, "started", True, reload=True)
+    plan = daemon.make_plan("x", now, "enabled", why, "started", True, reload=True)
     assert daemon.compile_commands("x", now, plan)[-1] == ["systemctl", verb, "x"]
+
+
+def test_what_systemd_has_not_read(tmp_path, monkeypatch):
+    loaded, old, new, folder = (tmp_path / name for name in ("loaded", "old", "new", "x.service.d"))
+    old.touch()
+    time.sleep(0.02)
+    loaded.touch()
+    monkeypatch.setattr(_systemd, "LOADED", str(loaded))
+    assert _systemd.unread([str(old), str(tmp_path / "absent")]) == []
+    assert not _systemd.stale(unit(files=(str(old),), folders=(str(folder),)))
+    time.sleep(0.02)
+    new.touch()
+    assert _systemd.unread([str(old), str(new)]) == [str(new)]
+    # A first drop-in, and one that is gone.
+    folder.mkdir()
+    assert _systemd.stale(unit(files=(str(old),), folders=(str(folder),)))
+    assert _systemd.stale(unit(files=(str(old), str(tmp_path / "absent"))))
+    # Where systemd does not say when it read them: what is younger than it.
+    monkeypatch.setattr(_systemd, "LOADED", str(tmp_path / "absent"))
+    monkeypatch.setattr(_systemd, "process_start", lambda pid: {1: os.stat(new).st_ctime - 0.01}[pid])
+    assert _systemd.unread([str(old), str(new)]) == [str(new)]
+
+
+@pytest.mark.parametrize(
+    ("name", "folders"),
+    [
+        ("ssh@1.service", ["ssh@1.service.d", "ssh@.service.d", "service.d"]),
+        ("user-1.slice", ["user-1.slice.d", "slice.d"]),
+        ("", []),
+    ],
+)
+def test_where_drop_ins_may_lie(name, folders):
+    assert _systemd.drop_in_folders(name) == tuple(f"/etc/systemd/system/{folder}" for folder in folders)
+
+
+class Ran:
+    """daemon.run with nothing real: what it did, in this order."""
+
+    def __init__(self, monkeypatch, stale: bool, busy: bool = False, check_mode: bool = False):
+        self.did: list[str] = []
+        self.busy = busy
+        self.now = unit(**STOPPED)
+        monkeypatch.setattr(_systemd, "read", lambda name: self.now)
+        monkeypatch.setattr(_systemd, "stale", lambda now: stale)
+        monkeypatch.setattr(_systemd, "enabled", lambda name: "disabled")
+        monkeypatch.setattr(gpu_containers, "refuse_reload", self.look)
+        monkeypatch.setattr(_command, "run", lambda argv, **kwargs: self.did.append(" ".join(argv)))
+        monkeypatch.setattr(daemon.Service, "wait", lambda it: self.did.append("wait"))
+        params = {name: option.get("default") for name, option in daemon.argument_spec().items()}
+        module = types.SimpleNamespace(params={**params, "name": "x"}, check_mode=check_mode)
+        self.result = {"applied": [], "remaining": [], "commands": []}
+        self.run = lambda: daemon.run(module, self.result)
+
+    def look(self) -> None:
+        self.did.append("look for containers")
+        if self.busy:
+            raise gpu_containers.Busy(["docker-a.scope"])
+
+
+def test_units_are_read_anew_only_where_they_changed_and_no_container_loses_by_it(monkeypatch):
+    started = ["systemctl enable --no-reload x", "systemctl start x", "wait"]
+    same = Ran(monkeypatch, stale=False, busy=True)
+    same.run()
+    assert same.did == started
+    changed = Ran(monkeypatch, stale=True)
+    changed.run()
+    assert changed.did == ["look for containers", "systemctl daemon-reload", *started]
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_nothing_is_done_where_a_container_would_lose_its_gpus(monkeypatch, check_mode):
+    ran = Ran(monkeypatch, stale=True, busy=True, check_mode=check_mode)
+    with pytest.raises(gpu_containers.Busy, match=r"docker-a\.scope"):
+        ran.run()
+    assert ran.did == ["look for containers"]

@@ -18,13 +18,14 @@ import jobs
 import leftovers
 import processes
 import pytest
+from ansible_collections.gpuops.tenancy.plugins.module_utils._host import cgroups
 from hypothesis import given
 from hypothesis import strategies as st
 
 ALICE, BOB, JOB, OTHER = 10001, 10002, 12, 13
 
 
-@pytest.mark.parametrize(
+CGROUPS = pytest.mark.parametrize(
     ("text", "job"),
     [
         ("5:devices:/slurm_gpu1/uid_10001/job_12/step_0/task_0\n1:name=systemd:/system.slice/slurmd.service\n", 12),
@@ -35,12 +36,23 @@ ALICE, BOB, JOB, OTHER = 10001, 10002, 12, 13
         # What a user can make herself.
         ("0::/user.slice/user-10001.slice/user@10001.service/slurmstepd.scope/job_13/x\n", None),
         ("1:name=systemd:/user.slice/slurm/uid_10001/job_13\n", None),
+        ("0::/user.slice/user-10001.slice/session-1.scope/slurm/uid_10001/job_13\n", None),
+        ("0::/system.slice/slurmstepd.scope/job_x\n", None),
         ("0::/init.scope\n", None),
         ("", None),
     ],
 )
+
+
+@CGROUPS
 def test_the_job_of_a_process(text, job):
     assert jobs.of_cgroup(text) == job
+
+
+@CGROUPS
+def test_the_modules_take_the_same_cgroups_for_jobs(text, job):
+    groups = [line.split(":", 2)[2] for line in text.splitlines()]
+    assert any(cgroups.JOB.match(group) for group in groups) is (job is not None)
 
 
 def test_a_job_lives_by_roots_slurmstepd_or_its_socket(tmp_path, monkeypatch):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import re
+import types
 
 import pytest
-from ansible_collections.gpuops.tenancy.plugins.module_utils._host import device_policy, drop_ins
+from ansible_collections.gpuops.tenancy.plugins.module_utils import _command, _systemd
+from ansible_collections.gpuops.tenancy.plugins.module_utils._host import device_policy, drop_ins, gpu_containers
+from ansible_collections.gpuops.tenancy.plugins.modules import systemd_drop_in
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +40,10 @@ def test_everything_but_the_gpus():
     found = device_policy.patterns(["nvi"])
     assert [name for name in DRIVERS if not matches(found, name)] == []
     assert [name for name in GPU_DRIVERS if matches(found, name)] == []
+    # The default: graphics devices as well, and nothing else.
+    both = device_policy.patterns(["nvi", "drm"])
+    assert [name for name in DRIVERS if not matches(both, name)] == ["drm"]
+    assert [name for name in GPU_DRIVERS if matches(both, name)] == []
 
 
 @given(st.lists(words, min_size=1, max_size=4), words)
@@ -92,7 +99,7 @@ def test_what_systemd_goes_by_is_compared():
         for line in text.splitlines()
         if line.startswith("DeviceAllow=c") or "block" in line
     )
-    good = f"DevicePolicy=closed\n{allow}DropInPaths=/etc/systemd/system/cron.service.d/50-tenancy-gpu.conf\nNeedDaemonReload=no\nLoadState=loaded\n"
+    good = f"DevicePolicy=closed\n{allow}DropInPaths=/etc/systemd/system/cron.service.d/50-tenancy-gpu.conf\nLoadState=loaded\n"
     assert device_policy.overruled(device_policy.parse("cron.service", good), text) == ""
     more = device_policy.parse("cron.service", f"{good}DeviceAllow=/dev/nvidia0 rwm\n")
     assert "also allows /dev/nvidia0" in device_policy.overruled(more, text)
@@ -106,11 +113,6 @@ def test_what_systemd_goes_by_is_compared():
     assert device_policy.overruled(absent, text) == ""
     less = device_policy.parse("cron.service", good.replace("DeviceAllow=block-* rwm\n", ""))
     assert "does not allow block-*" in device_policy.overruled(less, text)
-
-    # A reload is owed where systemd says so and goes by something else; one of the two is not enough.
-    unread = good.replace("closed", "auto").replace("NeedDaemonReload=no", "NeedDaemonReload=yes")
-    asked = {said: device_policy.parse("cron.service", said) for said in (unread, good.replace("=no", "=yes"), other)}
-    assert [device_policy.behind(found, text) for found in asked.values()] == [True, False, False]
 
 
 def test_a_unit_that_systemd_can_be_asked_about():
@@ -154,3 +156,92 @@ def test_writing_and_removing(tmp_path):
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new\n", 0o644)
     assert not other.parent.exists()
     assert result == {"applied": [str(path), str(other)], "remaining": []}
+
+
+@pytest.mark.parametrize(
+    ("there", "shown", "unread", "owed"),
+    [
+        (True, "LoadState=loaded\nDropInPaths=/x/a.conf {file}\n", False, False),
+        (True, "LoadState=loaded\nDropInPaths=/x/a.conf {file}\n", True, True),
+        (True, "LoadState=loaded\nDropInPaths=/x/a.conf\n", False, True),
+        (False, "LoadState=loaded\nDropInPaths=\n", False, False),
+        (False, "LoadState=loaded\nDropInPaths={file}\n", False, True),
+        # No such unit: it has no drop-ins, and gets them when it is there.
+        (True, "LoadState=not-found\nDropInPaths=\n", False, False),
+    ],
+)
+def test_whether_systemd_goes_by_a_drop_in(tmp_path, monkeypatch, there, shown, unread, owed):
+    file = tmp_path / "50-a.conf"
+    if there:
+        file.touch()
+    done = types.SimpleNamespace(stdout=shown.format(file=file))
+    monkeypatch.setattr(_command, "run", lambda argv, **kwargs: done)
+    monkeypatch.setattr(_systemd, "unread", lambda paths: list(paths) if unread else [])
+    assert drop_ins.owed("x.service", str(file)) is owed
+
+
+class Systemd:
+    """A unit that goes by what was on disk at the last reload."""
+
+    def __init__(self, monkeypatch, tmp_path, busy: bool = False, deaf: bool = False):
+        self.read: str | None = None
+        self.reloads = 0
+        self.warned: list[str] = []
+        self.busy, self.deaf = busy, deaf
+        self.file = tmp_path / "x.service.d" / "a.conf"
+        monkeypatch.setattr(_systemd, "FOLDER", str(tmp_path))
+        monkeypatch.setattr(drop_ins, "owed", lambda unit, path: drop_ins.read(path) != self.read)
+        monkeypatch.setattr(gpu_containers, "refuse_reload", self.look)
+        monkeypatch.setattr(_command, "run", self.reload)
+
+    def look(self) -> None:
+        if self.busy:
+            raise gpu_containers.Busy(["docker-a.scope"])
+
+    def reload(self, argv, **kwargs) -> None:
+        assert argv == gpu_containers.RELOAD
+        self.reloads += 1
+        if not self.deaf:
+            self.read = drop_ins.read(str(self.file))
+
+    def run(self, content: str, busy: str = "fail", check_mode: bool = False) -> dict:
+        params = {"unit": "x.service", "name": "a.conf", "content": content, "busy": busy}
+        module = types.SimpleNamespace(params=params, check_mode=check_mode, warn=self.warned.append)
+        result = {"changed": False, "skipped_for": [], "applied": [], "remaining": []}
+        systemd_drop_in.run(module, result)
+        return result
+
+
+def test_a_drop_in_and_systemd_going_by_it(tmp_path, monkeypatch):
+    systemd = Systemd(monkeypatch, tmp_path)
+    assert systemd.run("[Service]", check_mode=True)["changed"]
+    assert not systemd.file.exists()
+    assert systemd.run("[Service]")["applied"] == [str(systemd.file)]
+    assert systemd.file.read_text() == "[Service]\n"
+    assert not systemd.run("[Service]")["changed"]
+    # A run that was killed before the reload.
+    systemd.read = None
+    assert systemd.run("[Service]")["changed"]
+    assert systemd.reloads == 2
+    assert systemd.run("")["changed"]
+    assert (systemd.file.exists(), systemd.reloads) == (False, 3)
+    systemd.deaf = True
+    with pytest.raises(drop_ins.DropInError, match=r"does not go by .*a\.conf"):
+        systemd.run("[Service]")
+
+
+def test_a_drop_in_waits_for_containers(tmp_path, monkeypatch):
+    systemd = Systemd(monkeypatch, tmp_path, busy=True)
+    for check_mode in (True, False):
+        with pytest.raises(gpu_containers.Busy):
+            systemd.run("[Service]", check_mode=check_mode)
+        result = systemd.run("[Service]", busy="skip", check_mode=check_mode)
+        assert (result["changed"], result["skipped_for"]) == (False, ["docker-a.scope"])
+    assert len(systemd.warned) == 2
+    assert not systemd.file.exists()
+    systemd.busy = False
+    assert systemd.run("[Service]", busy="skip")["changed"]
+    # With nothing to do nobody is in the way.
+    systemd.busy = True
+    assert not systemd.run("[Service]")["changed"]
+    assert systemd.reloads == 1
