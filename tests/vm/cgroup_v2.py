@@ -3,7 +3,7 @@
 """Show that the cluster comes up and isolates on a machine with cgroup v2 and a newer docker.
 
 Runs tests/cluster, the playbooks and attest's probes of nodes against Debian 13's docker in a virtual machine. Slow
-(software emulation), so no part of CI.
+(software emulation), so no part of `make test`. Ends with 0 and says SKIPPED where qemu cannot run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from vm import Machine
+from vm import CannotEmulateError, Machine
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
 from cluster import Cluster
@@ -31,8 +31,9 @@ from remote import gpus_seen, said
 HOSTS = ("ctl", "login", "gpu1", "gpu3")
 # What the hierarchy has a say in.
 PROBES = [
-    "gpu-device", "gpu-control", "make-device", "memory", "process-left", "process-limit", "node-login", "run-user",
-    "see-processes", "read-environment", "read-memory", "signal", "ptrace", "job-tmp", "job-shm", "job-spool", "ipc",
+    "gpu-device", "gpu-control", "dri-device", "imex-channel", "mig-instance", "make-device", "memory",
+    "process-left", "process-limit", "node-login", "run-user", "see-processes", "read-environment",
+    "read-memory", "signal", "ptrace", "ptrace-own", "private-files", "job-tmp", "job-shm", "job-spool", "ipc",
 ]  # fmt: skip
 
 
@@ -100,12 +101,15 @@ def main() -> int:
             assert set(none.values()) == {"EPERM"}, none
             print("cgroup v2: one device opened, three denied")
             with phase("sessions, cron, at, and isolate.yml again"):
+                play("molecule/shared/devices.yml")
                 play("molecule/shared/furnish.yml")
             with phase("attest.yml"):
                 tried = {(row["probe"], row["context"]) for row in attest() if row["verdict"] == "pass"}
             assert {("gpu-device", "job"), ("gpu-device", "ssh-job"), ("memory", "job")} <= tried, tried
         finally:
             cluster.down()
+    except CannotEmulateError as error:
+        print(f"cgroup_v2: SKIPPED, nothing was tried: {error}", file=sys.stderr)
     except (ClusterError, AssertionError) as error:
         print(f"cgroup_v2: {error}", file=sys.stderr)
         return 1
