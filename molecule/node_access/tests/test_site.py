@@ -80,6 +80,7 @@ def test_a_new_node_takes_no_job_before_it_is_isolated(new):
     failed = site("--limit", new)
     assert failed.returncode != 0
     assert "/dev/nvidia9 is not in gres.conf" in failed.output
+    assert f"{new} is not isolated" in failed.output
     assert slurmd(new) == ("inactive", "disabled"), "a reboot would let jobs in"
     said(new, "rm", "/dev/nvidia9")
     part = site("--limit", new, "--tags", "slurm_compute")
