@@ -121,6 +121,39 @@ def test_every_tag_of_a_playbook_may_be_run_alone(path):
     assert missing(list(playbook_tasks(path)), variables(path)) == []
 
 
+def swallowed(items: list[dict], folder: pathlib.Path, tags: frozenset[str] = frozenset()) -> list[str]:
+    """A rescue that is left out with some tag of its block: the block's failure would count as a success."""
+    problems: list[str] = []
+    for item in items:
+        mine = tags | tags_of(item)
+        for part in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks"):
+            problems += swallowed(item.get(part, []), folder, mine)
+        every = frozenset().union(*(task.tags for task in tasks(item.get("block", []), folder, mine)))
+        for inner in item.get("rescue", []):
+            if "ansible.builtin.include_tasks" in inner:
+                problems.append(f"{inner['name']}: what is included has no tags")
+            for task in tasks([inner], folder, mine):
+                if "always" not in task.tags and every - task.tags:
+                    problems.append(f"{task.name}: is left out with --tags {', '.join(sorted(every - task.tags))}")
+    return problems
+
+
+@pytest.mark.parametrize("path", [*PLAYBOOKS, *sorted(ROOT.glob("*/*/tasks/*.yml"))], ids=lambda path: path.stem)
+def test_no_tag_makes_a_success_of_a_failure(path):
+    assert swallowed(load(path) or [], path.parent) == []
+
+
+def test_the_test_itself_finds_a_rescue_that_is_left_out():
+    failing = {"name": "try", "tags": ["a"], "ansible.builtin.command": {}}
+    for rescue, fails in (
+        ({"name": "stop", "ansible.builtin.fail": {}}, True),
+        ({"name": "stop", "tags": ["a"], "ansible.builtin.fail": {}}, False),
+        ({"name": "stop", "tags": ["always"], "ansible.builtin.fail": {}}, False),
+        ({"name": "stop", "tags": ["always"], "ansible.builtin.include_tasks": "stop.yml"}, True),
+    ):
+        assert bool(swallowed([{"tasks": [{"name": "both", "block": [failing], "rescue": [rescue]}]}], ROOT)) == fails
+
+
 def task(name, tags, text="", makes=()):
     return Task(name, frozenset(tags), text, frozenset(makes))
 
