@@ -350,7 +350,8 @@ class Policy:
         began = _systemd.process_start(login)
         if pending["changed_at"] is None or began is None or began < pending["changed_at"]:
             raise rollback.RollbackError(
-                "this login began before the change, so it proves nothing: confirm by a connection of its own (ControlPath=none)"
+                "this login began before the change, so it proves nothing: confirm by a connection of its own (ControlPath=none; "
+                "ansible_ssh_args given with -e would outrank it)"
             )
         self.result["changed"] = True
         if not check_mode:

@@ -37,20 +37,21 @@ def tags_of(item: dict) -> frozenset[str]:
     return frozenset([found] if isinstance(found, str) else found)
 
 
-def tasks(items: list[dict], folder: pathlib.Path, tags: frozenset[str]) -> t.Iterator[Task]:
-    """Every task with the tags that it inherits, imports followed."""
+def tasks(items: list[dict], folder: pathlib.Path, tags: frozenset[str], when: str = "") -> t.Iterator[Task]:
+    """Every task with the tags and conditions that it inherits, imports followed."""
     for item in items:
         mine = tags | tags_of(item)
+        ifs = when + yaml.safe_dump(item.get("when", ""), width=10000)
         if "ansible.builtin.import_tasks" in item:
             path = folder / item["ansible.builtin.import_tasks"]
-            yield from tasks(load(path), folder, mine)
+            yield from tasks(load(path), folder, mine, ifs)
         elif "ansible.builtin.import_role" in item:
             role = item["ansible.builtin.import_role"]
             yield Task(item["name"], mine, yaml.safe_dump(item.get("vars", {})), frozenset())
-            yield from role_tasks(role["name"].removeprefix(NAMESPACE), mine, role.get("tasks_from", "main"))
+            yield from role_tasks(role["name"].removeprefix(NAMESPACE), mine, role.get("tasks_from", "main"), ifs)
         elif "block" in item:
             for part in ("block", "rescue", "always"):
-                yield from tasks(item.get(part, []), folder, mine)
+                yield from tasks(item.get(part, []), folder, mine, ifs)
         else:
             makes = set(item.get("ansible.builtin.set_fact", {})) | (
                 {item["register"]} if "register" in item else set()
@@ -58,12 +59,16 @@ def tasks(items: list[dict], folder: pathlib.Path, tags: frozenset[str]) -> t.It
             if "ansible.builtin.setup" in item:
                 makes.add("ansible_facts")
             own = {key: value for key, value in item.items() if key not in ("register", "until", "tags", "name")}
-            yield Task(item["name"], mine, yaml.safe_dump(own, width=10000), frozenset(makes))
+            yield Task(item["name"], mine, yaml.safe_dump(own, width=10000) + when, frozenset(makes))
 
 
-def role_tasks(role: str, tags: frozenset[str], name: str = "main") -> t.Iterator[Task]:
+def role_tasks(role: str, tags: frozenset[str], name: str = "main", when: str = "") -> t.Iterator[Task]:
     folder = ROOT / "roles" / role / "tasks"
-    yield from tasks(load(folder / f"{name}.yml"), folder, tags)
+    specs = load(folder.parent / "meta" / "argument_specs.yml").get("argument_specs", {})
+    if name in specs:
+        # Ansible puts it before the others, for every tag.
+        yield Task(f"arguments of {role}", tags | {"always"}, when, frozenset())
+    yield from tasks(load(folder / f"{name}.yml"), folder, tags, when)
 
 
 def playbook_tasks(path: pathlib.Path) -> t.Iterator[Task]:

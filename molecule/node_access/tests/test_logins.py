@@ -205,16 +205,14 @@ def test_an_account_that_only_a_directory_knows_cannot_be_an_administrator():
     assert "nobody-here is not in /etc/passwd" in run.output
 
 
-def test_the_proof_keeps_what_the_site_says_to_ssh():
+def test_the_proof_keeps_what_the_site_says_to_ssh(tmp_path):
     """Where only these lead to the host, over a jump host say."""
     before = contents("gpu1")
     arguments = f"-F {state() / 'ssh_config'} -o ControlMaster=auto -o ControlPersist=20s -o ControlPath=/tmp/t-%C"
-    site = {
-        "ansible_ssh_common_args": "",
-        "ansible_ssh_args": arguments,
-        "node_login_sshd_options": {"MaxAuthTries": "4"},
-    }
-    run = converge("--tags", "node_login", "--limit", "gpu1", "-e", json.dumps(site)).wait()
+    site = {"ansible_ssh_common_args": "", "ansible_ssh_args": arguments}
+    (tmp_path / "site.yml").write_text(json.dumps({"all": {"hosts": {"gpu1": site}}}))
+    given = json.dumps({"node_login_sshd_options": {"MaxAuthTries": "4"}})
+    run = converge("--tags", "node_login", "--limit", "gpu1", "-i", str(tmp_path / "site.yml"), "-e", given).wait()
     assert run.returncode == 0, run.output
     assert "MaxAuthTries 4" in contents("gpu1")
     assert not pending("gpu1")
