@@ -85,7 +85,7 @@ def wait_state(job: str, *states: str, seconds: float = 60) -> str:
     return wait_for(
         lambda: (now := state(job)) in states and now,
         seconds,
-        lambda: said("ctl", "scontrol", "show", "job", job),
+        lambda: said("ctl", "scontrol", "show", "job", job) + said("ctl", "sinfo", "-hNo", "%N %t %E"),
     )
 
 
