@@ -12,9 +12,9 @@ export COLUMNS=${COLUMNS:-180}
 # twice as long; ALL=1 has everything on both, and so has make scenario S=name DEBIAN=12 or 13, one by one.
 declare -A LANES=(
     [test-12]="default onboard"
-    [test-12b]="accounting scheduler adopt attest"
+    [test-12b]="accounting scheduler adopt attest node_access"
     [test-13]="default onboard accounting"
-    [test-13b]="onboard_faults fairshare node_access"
+    [test-13b]="onboard_faults fairshare"
 )
 if [ "${ALL:-}" = 1 ]; then
     for release in 12 13; do
