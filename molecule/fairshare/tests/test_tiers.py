@@ -61,6 +61,7 @@ def test_limit_of_each_account(jobs):
     running = [jobs("ines", "--gres=gpu:2"), jobs("ivan", "--gres=gpu:2")]
     lab.wait_for(lambda: lab.running(*running), what="four GPUs of the team's")
     lab.reason(jobs("ivan", "--gres=gpu:1"), "MaxGRESPerAccount")
+    assert lab.running(*running)
 
 
 def test_limit_of_all_together(jobs):
@@ -68,5 +69,6 @@ def test_limit_of_all_together(jobs):
     lab.wait_for(lambda: lab.running(*running), what="four jobs")
     waits = jobs("ines")
     lab.reason(waits, "QOSGrpJobsLimit")
+    assert lab.running(*running)
     lab.cancel(running[0])
     lab.wait_for(lambda: lab.running(waits), what="the fifth")

@@ -104,7 +104,9 @@ def test_what_was_blocked_by_hand_survives_an_orderly_reboot_and_a_flush():
 
 
 def test_a_restart_of_nftables_own_service_leaves_ours():
-    before = table("gpu1"), block("gpu1", addresses=["198.51.100.8"]) and table("gpu1", RUNTIME)
+    block("gpu1", addresses=["198.51.100.8"])
+    before = table("gpu1"), table("gpu1", RUNTIME)
+    assert "policy drop" in before[0] and "198.51.100.8" in before[1]
     for verb in ("start", "restart", "reload"):
         said("gpu1", "systemctl", verb, "nftables")
         wait_for(lambda: (table("gpu1"), table("gpu1", RUNTIME)) == before, 10, f"our tables after {verb}")

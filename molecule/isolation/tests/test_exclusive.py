@@ -26,6 +26,7 @@ def test_another_tenant_waits_and_another_team_does_not():
     # A CPU is free again, beside alice.
     bob = submit("bob", "-w", "gpu1")
     stays_pending(bob)
+    assert state(alice) == "RUNNING"
     said("ctl", "scancel", alice)
     wait_state(bob, "RUNNING")
 
@@ -40,6 +41,7 @@ def test_it_does_not_land_beside_others_either():
     said("ctl", "scancel", eve)
     wait_state(eve, "CANCELLED")
     stays_pending(alice)
+    assert state(bob) == "RUNNING"
     said("ctl", "scancel", bob)
     wait_state(alice, "RUNNING")
 
@@ -52,6 +54,7 @@ def test_nobody_lands_beside_it_after_a_restart_of_slurmctld():
     wait_for(lambda: "*" not in said("ctl", "sinfo", "-h", "-n", "gpu1", "-o", "%T"), 60)
     bob = submit("bob", "-w", "gpu1")
     stays_pending(bob, 10)
+    assert state(alice) == "RUNNING"
     said("ctl", "scancel", alice)
     wait_state(bob, "RUNNING")
 

@@ -12,6 +12,7 @@ from apart import (
     OWNERS,
     QUICK,
     cancel,
+    field,
     good,
     idle,
     neighbours,
@@ -34,6 +35,7 @@ ARGS = ("-e", json.dumps({"nodes": ["gpu2"]}), "-e", "confirm=gpu2")
 def test_every_team_of_the_owner_gets_in(user):
     job = submit(user, "-p", OWN, script="exit 0")
     wait_state(job, "COMPLETED")
+    assert field(job, "%N") in ("gpu2", "gpu3")
 
 
 def test_nobody_else_gets_in_and_the_owner_gets_nowhere_else():

@@ -192,6 +192,7 @@ def test_without_the_hold_a_requeue_still_stops(before):
     wait_for(lambda: "BeginTime" in state_of(requeued), what="a job that is put off")
     said("ctl", "scontrol", "update", f"JobId={requeued}", "StartTime=now")
     wait_for(lambda: "InvalidQOS" in state_of(requeued), what="a requeue that stops")
+    assert state_of(requeued).startswith("PENDING")
     block("unblocked", users=["alice"])
     said("ctl", "scancel", requeued)
 
