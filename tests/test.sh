@@ -76,11 +76,7 @@ scenarios() { # TESTBED DEBIAN SCENARIO...
 source_and_units() {
     part 2 "lint" make --no-print-directory lint || return 1
     part 2 "unit" make --no-print-directory unit || return 1
-    # module_utils knows no controller, and compiles with every Python (sanity).
-    local shorter=(--ignore tests/unit/plugins/module_utils)
-    [ "${ALL:-}" != 1 ] || shorter=()
-    part 2 "unit, other controller" .build/venv/bin/python tests/tools/other_controller.py \
-        python -m pytest -q -n 2 tests/unit "${shorter[@]}"
+    part 2 "unit, other controller" .build/venv/bin/python tests/tools/other_controller.py python -m pytest -q -n 2 tests/unit
 }
 
 part 1 "set-up" make --no-print-directory venv
